@@ -1,0 +1,39 @@
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PIP = -m pip install --quiet --disable-pip-version-check
+USE = .venv/bin
+DEV = .venv-dev/bin
+
+.PHONY: demo check test format wheel clean
+
+demo: .venv/ready
+	$(USE)/morphorder run --out morphorder-run
+
+check: .venv-dev/ready
+	$(DEV)/ruff format --check .
+	$(DEV)/ruff check .
+	$(DEV)/mypy
+	$(DEV)/lint-imports
+
+test: .venv-dev/ready
+	$(DEV)/python -m pytest
+
+format: .venv-dev/ready
+	$(DEV)/ruff format .
+	$(DEV)/ruff check --fix .
+
+wheel: .venv-dev/ready
+	$(DEV)/python -m build --outdir dist .
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(USE)/python $(PIP) -e '.[cpu]'
+	@touch $@
+
+.venv-dev/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-dev
+	$(DEV)/python $(PIP) torch==2.13.0
+	$(DEV)/python $(PIP) -e '.[cpu,export,cluster,dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv .venv-dev dist build *.egg-info

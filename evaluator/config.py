@@ -1,0 +1,208 @@
+"""The settings of a run: a TOML file, overlaid by flags; with neither, the embedded default."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from evaluator.errors import ConfigError
+from evaluator.types import Condition, Spacing
+
+CONTENT_UPOS = ("NOUN", "VERB", "ADJ", "ADV", "PROPN")
+PAPER_CONDITIONS: tuple[Condition, ...] = ("orig", "full", "partial", "head", "head_all")
+BUNDLED_MODELS = ("wordpiece", "unigram")
+DEMO = "demo"
+"""The name under which the embedded treebanks are known."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TreebankSpec(_Part):
+    """One treebank, or several by a pattern."""
+
+    path: str
+    """A .conllu file, a UD folder, or a glob over either; `demo` for the embedded ones."""
+    name: str = ""
+    language: str = ""
+    split: Literal["test", "dev", "train"] = "test"
+
+
+class SampleSettings(_Part):
+    """Which sentences are drawn."""
+
+    n: Annotated[int, Field(gt=0)] | None = None
+    """Sentences per treebank and seed; all usable ones when not given."""
+    min_units: int = Field(5, ge=1)
+    max_units: int = Field(50, ge=1)
+    upos: tuple[str, ...] = CONTENT_UPOS
+    """Parts of speech of the masked word."""
+    balance: tuple[Literal["upos", "length"], ...] = ()
+    align: Literal["", "sent_id"] = ""
+    subset: str = ""
+    """A subset file written by an earlier run: exactly its sentences and targets."""
+
+
+class ScoringSettings(_Part):
+    """How rows are scored: nothing here changes an outcome beyond the last bits."""
+
+    provider: Literal["cpu", "cuda"] = "cpu"
+    threads: int = Field(0, ge=0)
+    """Threads per model; 0 takes every CPU this process may use."""
+    max_batch_pieces: int = Field(4096, gt=0)
+    shard_rows: int = Field(2048, gt=0)
+
+
+class StatisticsSettings(_Part):
+    """How intervals are made."""
+
+    resamples: int = Field(2000, ge=100)
+    confidence: float = Field(0.95, gt=0.5, lt=1)
+    seed: int = 0
+
+
+class RaySettings(_Part):
+    """How scoring is placed when `engine = "ray"`."""
+
+    address: str = ""
+    """A running cluster (`auto`, `host:6379`); the one this job runs on, or a new local one, when not given."""
+    min_actors: int = Field(1, ge=1)
+    max_actors: int = Field(0, ge=0)
+    """The pool grows up to this; 0: as many as the cluster holds."""
+    cpus_per_actor: int = Field(1, ge=1)
+    """CPUs reserved for each model; it computes with as many threads."""
+    gpus_per_actor: float = Field(0, ge=0, le=1)
+    """GPU of each model: 1, or a fraction 1/n to share one. 0 with provider cuda means 1."""
+    retries: int = Field(2, ge=0)
+    """How often a shard whose worker died is given to another before its rows are examined one by one."""
+    max_worker_deaths: int = Field(100, ge=1)
+    """After this many the run stops: something is wrong with the cluster, not with a row."""
+    placement_timeout_s: float = Field(120, gt=0)
+    stall_timeout_s: float = Field(1800, gt=0)
+    """Stop when no shard has finished for so long."""
+
+
+class Config(_Part):
+    """A whole run."""
+
+    treebanks: tuple[TreebankSpec, ...] = (TreebankSpec(path=DEMO),)
+    models: tuple[str, ...] = BUNDLED_MODELS
+    """Bundle folders, or names of bundled models."""
+    conditions: tuple[Condition, ...] = PAPER_CONDITIONS
+    lemma: bool = True
+    """Each condition also with every unit replaced by its lemma (+L)."""
+    seeds: tuple[int, ...] = (0,)
+    draws: int = Field(1, ge=1, le=1000)
+    """Orders drawn per base item and random condition."""
+    spacing: Spacing = "natural"
+    k: int = Field(5, ge=1, le=50)
+    sample: SampleSettings = SampleSettings()
+    scoring: ScoringSettings = ScoringSettings()
+    statistics: StatisticsSettings = StatisticsSettings()
+    ray: RaySettings = RaySettings()
+    engine: str = "local"
+    out: str = "morphorder-run"
+    strict: bool = False
+    """Stop at the first damaged sentence instead of excluding it."""
+
+    @field_validator("treebanks", mode="before")
+    @classmethod
+    def _paths_are_treebanks(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = [value]
+        return [{"path": v} if isinstance(v, str) else v for v in value] if isinstance(value, list | tuple) else value
+
+    @field_validator("seeds", "models", "conditions", "treebanks")
+    @classmethod
+    def _not_empty_nor_repeated(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not value:
+            raise ValueError("needs at least one value")
+        if repeated := [v for i, v in enumerate(value) if v in value[:i]]:
+            raise ValueError(f"names {repeated[0]!r} twice")
+        return value
+
+    @field_validator("conditions")
+    @classmethod
+    def _orig_first(cls, value: tuple[Condition, ...]) -> tuple[Condition, ...]:
+        return ("orig", *(c for c in value if c != "orig"))
+
+    def item_settings(self) -> dict[str, Any]:
+        """Everything that decides the items: what a run folder's fingerprint is made of, with the treebanks' hashes."""
+        kept = self.model_dump(mode="json", include={"conditions", "lemma", "seeds", "draws", "sample"})
+        return {**kept, "spacing": self.spacing}
+
+    def differences(self) -> dict[str, Any]:
+        """The settings that differ from the embedded default, `section.key` → value."""
+        return dict(_differences(self.model_dump(mode="json"), Config().model_dump(mode="json"), ""))
+
+
+def demo_config() -> Config:
+    """The embedded default: seven languages, two bundled models, several targets per sentence."""
+    return Config(seeds=(0, 1, 2, 3, 4))
+
+
+def read_config(path: Path | None, overlay: dict[str, Any] | None = None) -> Config:
+    """The settings in a TOML file overlaid by `overlay` (`{"sample": {"n": 5}}`), or the embedded default.
+
+    Errors: ConfigError with file, key and what was expected.
+    """
+    if path is None:
+        settings = demo_config().model_dump(mode="json") if not (overlay or {}).get("treebanks") else {}
+    else:
+        settings = _toml(path)
+    where = str(path) if path else "flags"
+    try:
+        config = Config.model_validate(_overlaid(settings, overlay or {}))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        message = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(f"{key}: {message[:1].lower()}{message[1:]}", where=where, hint=_known(key)) from error
+    base = path.parent if path else Path()
+    return config.model_copy(
+        update={
+            "treebanks": tuple(t.model_copy(update={"path": _beside(base, t.path)}) for t in config.treebanks),
+            "models": tuple(m if m in BUNDLED_MODELS else _beside(base, m) for m in config.models),
+        }
+    )
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError("no such file", where=str(path), hint="morphorder run --help shows an example") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"not TOML: {error}", where=str(path)) from error
+
+
+def _beside(base: Path, place: str) -> str:
+    """A path as seen from the folder of the file that names it; URIs, `demo` and absolute paths stay."""
+    if place == DEMO or "://" in place or Path(place).is_absolute():
+        return place
+    return str(base / Path(place).expanduser()) if base != Path() else place
+
+
+def _overlaid(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        merged[key] = _overlaid(below, value) if isinstance(value, dict) and isinstance(below, dict) else value
+    return merged
+
+
+def _differences(value: Any, default: Any, prefix: str) -> list[tuple[str, Any]]:
+    if isinstance(value, dict) and isinstance(default, dict):
+        return [d for k in value for d in _differences(value[k], default.get(k), f"{prefix}{k}.")]
+    return [] if value == default else [(prefix.rstrip("."), value)]
+
+
+def _known(key: str) -> str:
+    section: type[BaseModel] = Config
+    for part in key.split(".")[:-1]:
+        kind = section.model_fields[part].annotation if part in section.model_fields else None
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            section = kind
+    return f"settings here: {', '.join(section.model_fields)}"

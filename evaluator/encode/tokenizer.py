@@ -1,0 +1,122 @@
+"""The one door to `tokenizers`: cuts spellings into pieces, in the tokenizer's own way, and knows its template.
+
+A spelling is cut twice: as it stands after a space, and as it stands directly after other text. No tokenizer call is
+made for a sentence or an item; orders of a sentence are concatenations of these cuts.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from evaluator.errors import BundleError
+from evaluator.types import Int32s, Int64s
+
+_PROBE = "a"
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Pieces of many spellings, flat: spelling i has `pieces[offsets[i]:offsets[i + 1]]`."""
+
+    pieces: Int32s
+    offsets: Int64s
+
+
+class PieceCutter:
+    """A tokenizer with its special-token template, loaded from the bytes of a `tokenizer.json`."""
+
+    def __init__(self, tokenizer_json: bytes, *, mask_id: int, where: str = "tokenizer.json") -> None:
+        text = tokenizer_json.decode("utf-8")
+        try:
+            self._tokenizer = _load(json.loads(text))
+            self._bare = _load(_without_prefix(json.loads(text)))
+        except Exception as error:  # the library raises bare Exception for any fault in the file
+            raise BundleError(f"not a tokenizer: {error}", where=where) from error
+        self.mask_id = mask_id
+        probe = self._tokenizer.encode(_PROBE).ids
+        core = self._tokenizer.encode(_PROBE, add_special_tokens=False).ids
+        at = next((i for i in range(len(probe)) if probe[i : i + len(core)] == core), None)
+        if at is None or not core:
+            raise BundleError("tokenizer's template does not hold the text it is given", where=where)
+        self.prefix = np.array(probe[:at], dtype=np.int32)
+        """Special pieces before the text, for instance [CLS]."""
+        self.suffix = np.array(probe[at + len(core) :], dtype=np.int32)
+        """Special pieces after the text, for instance [SEP]."""
+        self.starts_spaced = core != self._bare.encode(_PROBE, add_special_tokens=False).ids
+        """Whether the tokenizer reads the first word of a text as if a space came before it."""
+        self._lone_space = {i for i in map(self._tokenizer.token_to_id, ("▁", "Ġ")) if i is not None}
+        self._continuation = _continuation_mark(json.loads(text)["model"])
+        added = (int(a["id"]) for a in json.loads(text).get("added_tokens", []) if a.get("special"))
+        self.special = np.array(sorted({*probe[:at], *probe[at + len(core) :], mask_id, *added}), dtype=np.int32)
+        """Every id that must come from the template or a mask, never from text."""
+
+    def cut(self, spellings: Sequence[str], *, after_space: bool) -> Cuts:
+        """The pieces of each spelling after a space, or directly after other text. Never a lone space piece."""
+        if not after_space:
+            encoded = self._bare.encode_batch_fast(list(spellings), add_special_tokens=False)
+        elif self.starts_spaced:
+            encoded = self._tokenizer.encode_batch_fast(list(spellings), add_special_tokens=False)
+        else:
+            encoded = self._bare.encode_batch_fast([f" {s}" for s in spellings], add_special_tokens=False)
+        cuts = [self._without_lone_space(e.ids) if after_space else e.ids for e in encoded]
+        offsets = np.zeros(len(cuts) + 1, dtype=np.int64)
+        np.cumsum([len(c) for c in cuts], out=offsets[1:])
+        return Cuts(np.fromiter((i for c in cuts for i in c), dtype=np.int32, count=int(offsets[-1])), offsets)
+
+    def _without_lone_space(self, ids: list[int]) -> list[int]:
+        return ids[1:] if ids and ids[0] in self._lone_space else ids
+
+    def cut_texts(self, texts: Sequence[str]) -> list[list[int]]:
+        """Whole texts cut at once, without special pieces: what other tools feed their models."""
+        return [
+            self._without_lone_space(e.ids)
+            for e in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        ]
+
+    def word(self, pieces: Sequence[int]) -> str:
+        """The string that a tuple of pieces spells, without its leading space; the pieces when it spells nothing."""
+        if self._continuation:
+            return "".join(p.removeprefix(self._continuation) for p in self.pieces(pieces))
+        text = self._tokenizer.decode([int(p) for p in pieces], skip_special_tokens=False)
+        return text.strip() or "".join(self.pieces(pieces))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The pieces themselves, as the vocabulary writes them."""
+        return [self._tokenizer.id_to_token(int(i)) or f"⟨{int(i)}⟩" for i in ids]
+
+    def vocabulary_size(self) -> int:
+        return int(self._tokenizer.get_vocab_size(with_added_tokens=True))
+
+
+def _continuation_mark(model: dict[str, Any]) -> str:
+    """What WordPiece writes before a piece that continues a word; empty for other models."""
+    return str(model.get("continuing_subword_prefix") or "") if model.get("type") == "WordPiece" else ""
+
+
+def _load(description: dict[str, Any]) -> Tokenizer:
+    description["truncation"] = None
+    description["padding"] = None
+    tokenizer = Tokenizer.from_str(json.dumps(description))
+    tokenizer.encode_special_tokens = True  # "[MASK]" in a treebank is text, not a mask
+    return tokenizer
+
+
+def _without_prefix(part: Any) -> Any:
+    """The tokenizer's description with everything that puts a space before a text taken out."""
+    if isinstance(part, list):
+        return [_without_prefix(p) for p in part if not (isinstance(p, dict) and p.get("type") == "Prepend")]
+    if not isinstance(part, dict):
+        return part
+    if part.get("type") == "Prepend":
+        return None
+    changed = {name: (value if name == "vocab" else _without_prefix(value)) for name, value in part.items()}
+    if part.get("type") == "Metaspace":
+        changed["prepend_scheme"] = "never"
+        changed.pop("add_prefix_space", None)
+    if part.get("type") == "ByteLevel" and "add_prefix_space" in part:
+        changed["add_prefix_space"] = False
+    return changed

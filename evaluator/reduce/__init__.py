@@ -1,0 +1,1 @@
+"""Outcomes to cells, comparisons and counts, with their intervals: pure functions over Arrow tables."""

@@ -1,0 +1,69 @@
+"""The paired comparisons as tables, one per Holm family: rows in dose order, the verdict in words."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evaluator.report.document import Document, condition_label, dose
+from evaluator.report.tables import Column, Entry, Table
+
+
+def comparisons(document: Document) -> Iterator[tuple[str, Table]]:
+    """Each family of comparisons with its table: paired Δ, interval, discordant counts, McNemar p, Holm p, verdict."""
+    rows: Sequence[Mapping[str, Any]] = document.report.get("comparisons") or []
+    columns = (
+        Column("language", "language", "text"),
+        Column("a", "A", "text"),
+        Column("b", "B", "text"),
+        Column("n", "n", "count", define="n"),
+        Column("delta", "Δ = A − B", has_ci=True, define="delta"),
+        Column("only_a", "A ✓ B ✗", "count", define="mcnemar"),
+        Column("only_b", "A ✗ B ✓", "count", define="mcnemar"),
+        Column("p", "p", "p", define="mcnemar"),
+        Column("p_holm", "p Holm", "p", define="holm"),
+        Column("verdict", "verdict", "text"),
+    )
+    for index, family in enumerate(dict.fromkeys(str(row["family"]) for row in rows), start=1):
+        members = sorted((row for row in rows if str(row["family"]) == family), key=lambda row: _order(document, row))
+        body = tuple(_comparison(document, row) for row in members)
+        yield family, Table(f"comparisons-{index}", f"Paired comparisons: {family}.", columns, body, stub=3)
+
+
+def _order(document: Document, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    treebank = (
+        document.treebanks.index(row["treebank"]) if row["treebank"] in document.treebanks else len(document.treebanks)
+    )
+    sides = [(row[side]["model"], row[side]["lemma"], dose(row[side]["condition"])) for side in ("a", "b")]
+    return (treebank, *sides)
+
+
+def _comparison(document: Document, row: Mapping[str, Any]) -> tuple[Entry, ...]:
+    a, b = row["a"], row["b"]
+    same_model = a.get("model") == b.get("model")
+    treebank = row["treebank"]
+    place = document.place(treebank) if treebank in document.languages else str(row["language"])
+    return (
+        Entry(place),
+        Entry(_side(a)),
+        Entry(_side(b) if not same_model else condition_label(b["condition"], b["lemma"])),
+        Entry(row.get("n")),
+        Entry(row.get("delta"), row.get("delta_ci")),
+        Entry(row.get("only_a")),
+        Entry(row.get("only_b")),
+        Entry(row.get("p")),
+        Entry(row.get("p_holm")),
+        Entry(verdict(row)),
+    )
+
+
+def _side(side: Mapping[str, Any]) -> str:
+    return f"{side['model']}, {condition_label(side['condition'], side['lemma'])}"
+
+
+def verdict(row: Mapping[str, Any]) -> str:
+    """The comparison in words: `A higher`, `B higher`, `no difference detected` (Holm, .05) or `not comparable`."""
+    delta, adjusted = row.get("delta"), row.get("p_holm")
+    if delta is None or adjusted is None:
+        return "not comparable"
+    if adjusted >= 0.05 or delta == 0:
+        return "no difference detected"
+    return "A higher" if delta > 0 else "B higher"

@@ -1,0 +1,278 @@
+"""The examples of the page: which items are shown, each as one small record for Python and the page's script.
+
+The sample is fixed: strata of model × language × condition × outcome, the largest change in log p(gold) first in each,
+then by hash of the item, taken in turns until the byte cap. Nothing depends on the order of rows.
+"""
+
+import json
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluator.report.curves import mixed
+from evaluator.report.document import Document, condition_label, dose
+from evaluator.report.formats import count, number, visible, well_formed
+from evaluator.report.lines import Line, cut, direction, language_tag
+
+MAX_EXAMPLES = 2000
+MAX_BYTES = 520_000
+"""Cap of all examples as JSON, so that a page with figures stays under 1.5 MB."""
+
+Outcome = Literal["lost", "gained", "kept", "missed"]
+OUTCOMES_IN_WORDS: dict[Outcome, tuple[str, str]] = {
+    "lost": ("✗", "wrong; right in the original order"),
+    "gained": ("✓", "right; wrong in the original order"),
+    "kept": ("✓", "right, as in the original order"),
+    "missed": ("✗", "wrong, as in the original order"),
+}
+
+
+class Answers(TypedDict):
+    """One column of the answers table: `w` rows of [word, p, 1 if gold], `g`: rank and p of the gold word."""
+
+    h: str
+    w: list[list[Any]]
+    g: str
+
+
+class Example(TypedDict):
+    """One item beside its partner in the original order; short keys because a page holds up to 2,000."""
+
+    id: str
+    m: str
+    l: str
+    s: str
+    c: str
+    n: str
+    u: str
+    k: int
+    o: Outcome
+    d: float
+    v: str
+    dir: str
+    lang: str
+    g: str
+    a: Line | None
+    b: Line | None
+    q: list[Answers]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The chosen examples, how many pairs there were to choose from, and the rule in words."""
+
+    examples: tuple[Example, ...]
+    pairs: int
+    rule: str
+
+
+def choose(document: Document, rows: pa.Table, total: int, sentences: pa.Table | None, *, with_text: bool) -> Sample:
+    """The examples among `rows` (scored outcomes, whole base items); `sentences` gives exact unit boundaries.
+
+    `total` is the number of outcomes in the run. Without text: ids, UPOS, ranks and probabilities only.
+    """
+    chosen, pairs = _pairs(document, rows)
+    partners = _by_key(rows, [index for pair in chosen for index in pair])
+    spelt = _spellings(rows, chosen, sentences) if with_text else {}
+    models = {name: i for i, name in enumerate(document.models)}
+    examples: list[Example] = []
+    size = 0
+    records = rows.take(pa.array([index for pair in chosen for index in pair], pa.int64())).to_pylist()
+    for before, after in zip(records[::2], records[1::2], strict=True):
+        example = _example(document, before, after, partners, spelt, models, with_text)
+        size += len(json.dumps(example, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
+        if size > MAX_BYTES and examples:
+            break
+        examples.append(example)
+    among = (
+        f"{count(pairs)} changed items"
+        if rows.num_rows >= total * 0.5
+        else f"{count(pairs)} changed items of a fixed hash sample"
+    )
+    rule = (
+        f"showing {count(len(examples))} of {among}: taken in turns from every model × language × condition × outcome, "
+        "the largest changes in log p(gold) first, then by hash; the rest is in outcomes.parquet"
+    )
+    return Sample(tuple(examples), pairs, rule)
+
+
+def _pairs(document: Document, rows: pa.Table) -> tuple[list[tuple[int, int]], int]:
+    """(partner row, row) of the sampled items in page order, and the number of all pairs."""
+    names = ("model", "treebank", "condition", "lemma", "correct1", "gold_logp", "base_id", "draw")
+    model, treebank, condition, lemma, right, logp, base, _ = (rows[name].to_pylist() for name in names)
+    address = mixed(rows["item_id"].to_numpy(), salt=1) if rows.num_rows else np.array([], dtype=np.uint64)
+    known = {(m, t) for m, t, _, _ in document.cells}
+    origin = {(model[i], base[i], lemma[i]): i for i in range(rows.num_rows) if condition[i] == "orig"}
+    strata: dict[tuple[str, str, str, bool, Outcome], list[tuple[float, int, int, int]]] = {}
+    for i in range(rows.num_rows):
+        plain = condition[i] == "orig"
+        if (plain and not lemma[i]) or (model[i], treebank[i]) not in known:
+            continue
+        partner = origin.get((model[i], base[i], lemma[i] and not plain))
+        if partner is None or right[i] is None or right[partner] is None:
+            continue
+        outcome = outcome_of(right[partner], right[i])
+        change = abs((logp[i] or 0.0) - (logp[partner] or 0.0))
+        stratum = (model[i], treebank[i], condition[i], lemma[i], outcome)
+        strata.setdefault(stratum, []).append((change, int(address[i]), partner, i))
+    pairs = sum(map(len, strata.values()))
+    turns: list[tuple[int, int, int, int]] = []
+    for members in strata.values():
+        loudest = sorted(members, key=lambda m: (-m[0], m[1]))[:2]
+        rest = sorted((m for m in members if m not in loudest), key=lambda m: m[1])[:60]
+        turns += [(turn, mixed_key, partner, i) for turn, (_, mixed_key, partner, i) in enumerate([*loudest, *rest])]
+    turns.sort()
+    return [(partner, i) for _, _, partner, i in turns[:MAX_EXAMPLES]], pairs
+
+
+def outcome_of(right_before: bool, right_after: bool) -> Outcome:
+    """The class of an item against its partner in the original order."""
+    if right_before:
+        return "kept" if right_after else "lost"
+    return "gained" if right_after else "missed"
+
+
+AnswerKey = tuple[str, int, str, bool, int]
+
+
+def _by_key(rows: pa.Table, wanted: Sequence[int]) -> dict[AnswerKey, dict[str, Any]]:
+    """Answers of every item of the wanted rows' base items by (model, base, condition, lemma, draw)."""
+    bases = rows["base_id"].take(pa.array(wanted, pa.int64())).unique() if wanted else pa.array([], pa.uint64())
+    names = [
+        "model",
+        "base_id",
+        "condition",
+        "lemma",
+        "draw",
+        "pred",
+        "pred_logp",
+        "place",
+        "gold",
+        "gold_ranks",
+        "gold_logp",
+    ]
+    found = rows.filter(pc.is_in(rows["base_id"], bases)).select(names).to_pylist()
+    return {(r["model"], r["base_id"], r["condition"], r["lemma"], r["draw"]): r for r in found}
+
+
+def _spellings(
+    rows: pa.Table, chosen: Sequence[tuple[int, int]], sentences: pa.Table | None
+) -> dict[int, Mapping[str, Any]]:
+    if sentences is None or not chosen:
+        return {}
+    wanted = rows["sentence"].take(pa.array([index for _, index in chosen])).unique()
+    kept = sentences.filter(pc.is_in(sentences["sentence"], wanted)).select(["sentence", "form", "lemma"])
+    return {row["sentence"]: row for row in kept.to_pylist()}
+
+
+def _example(
+    document: Document,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    partners: Mapping[AnswerKey, Mapping[str, Any]],
+    spelt: Mapping[int, Mapping[str, Any]],
+    models: Mapping[str, int],
+    with_text: bool,
+) -> Example:
+    label = condition_label(after["condition"], after["lemma"])
+    outcome = outcome_of(before["correct1"], after["correct1"])
+    text = before["text"]
+    return {
+        "id": f"item-{after['item_id']:016x}-{models[after['model']]}",
+        "m": after["model"],
+        "l": document.place(after["treebank"]),
+        "s": f"{after['treebank']} {after['sent_id']}",
+        "c": label,
+        "n": f"seed {after['seed']} · draw {after['draw']} · moved {after['moved']}/{after['n_units']}",
+        "u": after["upos"],
+        "k": after["n_masks"] or 0,
+        "o": outcome,
+        "d": round((after["gold_logp"] or 0.0) - (before["gold_logp"] or 0.0), 3),
+        "v": f"gold {_rank(after)}",
+        "dir": direction(text),
+        "lang": language_tag(after["language"], text),
+        "g": visible(after["gold"]) if with_text else "",
+        "a": _line(before, spelt) if with_text else None,
+        "b": _line(after, spelt) if with_text else None,
+        "q": _answers(document, after, partners, with_text),
+    }
+
+
+def _line(row: Mapping[str, Any], spelt: Mapping[int, Mapping[str, Any]]) -> Line:
+    sentence = spelt.get(row["sentence"])
+    forms = sentence["form"] if sentence else None
+    words = [lemma or form for lemma, form in zip(sentence["lemma"], forms or [], strict=True)] if sentence else None
+    words = words if row["lemma"] else forms
+    line = cut(row["text"], row["order"], row["target"], words, forms)
+    return {
+        "t": [well_formed(piece) for piece in line["t"]],
+        "u": line["u"],
+        "r": [well_formed(form) for form in line["r"]],
+    }
+
+
+def _answers(
+    document: Document, row: Mapping[str, Any], partners: Mapping[AnswerKey, Mapping[str, Any]], with_text: bool
+) -> list[Answers]:
+    """One column per condition in the item's spelling; +L alone stands beside the original."""
+    alone = row["condition"] == "orig"
+    asked = (
+        [("orig", False), ("orig", True)]
+        if alone
+        else [(c, row["lemma"]) for c in sorted(document.conditions, key=dose)]
+    )
+    columns: list[Answers] = []
+    for condition, lemma in asked:
+        draw = 0 if condition == "orig" else row["draw"]
+        found = partners.get((row["model"], row["base_id"], condition, lemma, draw))
+        if found is None:
+            continue
+        words = _words(found) if with_text else []
+        columns.append(
+            {
+                "h": condition_label(condition, lemma),
+                "w": words,
+                "g": f"{_rank(found)} · {_probability(found['gold_logp'])}",
+            }
+        )
+    return columns
+
+
+def _words(row: Mapping[str, Any]) -> list[list[Any]]:
+    gold, place = row["gold"], row["place"]
+    found = []
+    for rank, (word, logp) in enumerate(zip(row["pred"] or [], row["pred_logp"] or [], strict=False), start=1):
+        hit = rank == place
+        found.append([visible(word) + ("" if hit else _lookalike(word, gold)), _probability(logp), int(hit)])
+    return found[:5]
+
+
+def _lookalike(word: str, gold: str) -> str:
+    """What tells a wrong answer from a gold word it looks like: its code points, or that only the pieces differ."""
+    if word == gold:
+        return " (other pieces)"
+    if unicodedata.normalize("NFKC", word) == unicodedata.normalize("NFKC", gold):
+        return " ⟨" + " ".join(f"U+{ord(c):04X}" for c in word) + "⟩"
+    return ""
+
+
+def _probability(logp: float | None) -> str:
+    return number(None if logp is None else math.exp(min(logp, 0.0)))
+
+
+def _rank(row: Mapping[str, Any]) -> str:
+    """`rank 3` among words where known, else how many pieces were better at each mask."""
+    if row["place"]:
+        return f"rank {row['place']}"
+    ranks = row["gold_ranks"]
+    if not ranks:
+        return "rank –"
+    if len(ranks) == 1:
+        return f"rank {ranks[0] + 1}"
+    return "rank > 5 (pieces " + ", ".join(str(rank + 1) for rank in ranks) + ")"

@@ -1,0 +1,216 @@
+"""The figures as Altair charts: conditions in dose order, intervals on their points, two hues and two shapes.
+
+F3 and F4 are tables (`tables.sensitivity`, `tables.interaction`). A figure is drawn only where the report has its data.
+"""
+
+from collections.abc import Iterator, Sequence
+from statistics import median, stdev
+from typing import Any
+
+import altair as alt
+
+from evaluator.report.curves import Curve
+from evaluator.report.document import Document, condition_label, dose
+from evaluator.report.formats import number
+from evaluator.report.palette import BLUE, GREEN, GREY, LIGHT, PURPLE, VERMILLION
+from evaluator.report.panels import (
+    BARE,
+    PAPER,
+    Figure,
+    Row,
+    along_x,
+    columns_across,
+    condition_axis,
+    extremes,
+    faceted,
+    in_panels,
+    interval_dots,
+    mapping,
+    panel_title,
+    panel_width,
+    point,
+    value_axis,
+)
+
+
+def figures(document: Document, curves: Sequence[Curve]) -> Iterator[Figure]:
+    """F1, F2, F5, F6 and F8, as far as the report has their data, in that order."""
+    for draw in (accuracy, drop, draws, groups):
+        figure = draw(document)
+        if figure is not None:
+            yield figure
+    if curves:
+        yield log_probability(document, curves)
+
+
+def accuracy(document: Document) -> Figure | None:
+    """F1: A@1 with its interval by condition, panels by language and model; top-5 as a light tick."""
+    rows = [point(document, cell, "top1", top5=cell.get("top5")) for cell in document.cells.values()]
+    rows = [row for row in rows if row["value"] is not None]
+    if not rows:
+        return None
+    starts = {
+        (r["model"], r["treebank"]): r["value"] for r in rows if r["condition"] == "orig" and r["spelling"] == "form"
+    }
+    for row in rows:
+        row["start"] = starts.get((row["model"], row["treebank"]))
+    top = max(row["top5"] or row["high"] or row["value"] for row in rows)
+    base = alt.Chart()
+    x = value_axis("value", "share found", (0.0, min(1.0, top * 1.05)))
+    tick = base.mark_tick(color=LIGHT["line"], thickness=1, height=9).encode(along_x("top5"))
+    start = base.mark_rule(color=LIGHT["line"], strokeWidth=0.8).encode(alt.X("mean(start):Q"))
+    chart = in_panels(document, rows, [tick, *interval_dots(base, x)], condition_axis(document), rule=start)
+    caption = (
+        "A@1, the share of masked words found by the first answer, with 95 % interval (bootstrap over sentences); "
+        "light tick: first five answers (A@5); thin line: original order."
+    )
+    return Figure("f1-accuracy", "Accuracy by condition", caption, extremes(rows), chart, "cells")
+
+
+def drop(document: Document) -> Figure | None:
+    """F2: paired change Δ = A_c − A_orig with its interval and a zero line."""
+    rows = []
+    for cell in document.cells.values():
+        if cell.get("D") is None or (cell["condition"] == "orig" and not cell["lemma"]):
+            continue
+        row = point(document, cell, "D")
+        low, high = (None, None) if row["low"] is None else (-row["high"], -row["low"])
+        rows.append({**row, "value": -row["value"], "low": low, "high": high})
+    if not rows:
+        return None
+    base = alt.Chart()
+    ends = [row[key] for row in rows for key in ("value", "low", "high") if row[key] is not None]
+    x = value_axis("value", "Δ share found, against original order", (min(0.0, *ends) * 1.03, max(0.0, *ends) * 1.03))
+    zero = base.mark_rule(color=LIGHT["line"], strokeWidth=0.8).encode(alt.X("mean(zero):Q"))
+    axis = condition_axis(document, skip_orig=not document.has_lemma())
+    chart = in_panels(document, rows, interval_dots(base, x), axis, rule=zero)
+    caption = (
+        "Δ = A_c − A_orig over the same items, 95 % paired interval (bootstrap over sentences); claims rest on it."
+    )
+    return Figure("f2-drop", "Paired change in accuracy", caption, extremes(rows), chart, "cells-exact")
+
+
+def draws(document: Document) -> Figure | None:
+    """F5: A@1 of every seed and draw, and the cell's mean; None where there is one draw only."""
+    rows = []
+    for record in document.report.get("draws") or []:
+        cell = document.cell(record["model"], record["treebank"], record["condition"], record["lemma"])
+        if record["condition"] == "orig" or record["lemma"] or record.get("top1") is None or "condition" not in cell:
+            continue
+        rows.append({**point(document, cell, "top1"), "draw": record["top1"]})
+    if len(rows) <= len({(r["model"], r["treebank"], r["condition"]) for r in rows}):
+        return None
+    base = alt.Chart()
+    x = value_axis("draw", "share found", (0.0, min(1.0, max(max(r["draw"], r["high"] or 0) for r in rows) * 1.05)))
+    dots = base.mark_point(shape="circle", filled=False, color=BLUE, size=26, strokeWidth=1, opacity=1).encode(x)
+    span = base.mark_rule(color=LIGHT["line"]).encode(along_x("low"), alt.X2("high"))
+    mean = base.mark_tick(color=BLUE, thickness=2, height=11).encode(along_x("value"))
+    layers = [span, dots, mean]
+    chart = in_panels(document, rows, layers, condition_axis(document, skip_orig=True), spelt=False)
+    caption = (
+        "One hollow dot per seed and draw, bar: the cell, grey line: its 95 % interval over sentences. Word forms."
+    )
+    return Figure("f5-draws", "Spread over draws", f"{caption} {_spread(rows)}", "", chart, "draws")
+
+
+def _spread(rows: Sequence[Row]) -> str:
+    """How much draws differ against how uncertain a cell is: medians over cells of draw SD and item SE."""
+    cells: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        cells.setdefault((row["model"], row["treebank"], row["condition"]), []).append(row)
+    deviations = [stdev(row["draw"] for row in cell) for cell in cells.values() if len(cell) > 1]
+    errors = [(cell[0]["high"] - cell[0]["low"]) / (2 * 1.96) for cell in cells.values() if cell[0]["low"] is not None]
+    if not deviations or not errors:
+        return ""
+    return f"Median over cells: SD of draws {number(median(deviations))}, SE over sentences {number(median(errors))}."
+
+
+def groups(document: Document) -> Figure | None:
+    """F6: A@1 by part of speech, original order (filled) against the strongest perturbation (hollow)."""
+    strongest = document.strongest()
+    found = (document.report.get("breakdowns") or {}).get("upos") or []
+    wanted = {"orig", strongest}
+    rows = [
+        {
+            **point(document, record, "top1"),
+            "group": str(record["group"]),
+            "label": f"n={record['n']}" if record["n"] < 30 else "",
+            "few": record["n"] < 30,
+        }
+        for record in found
+        if record["condition"] in wanted and not record["lemma"] and record.get("top1") is not None
+    ]
+    if not rows:
+        return None
+    total: dict[str, int] = {}
+    for row in rows:
+        total[row["group"]] = total.get(row["group"], 0) + row["n"]
+    order = sorted(total, key=lambda group: (-total[group], group))
+    base = alt.Chart()
+    x = value_axis("value", "share found", (0.0, min(1.0, max(row["high"] or row["value"] for row in rows)) * 1.14))
+    colour = alt.condition("datum.few", alt.value(GREY), alt.value(BLUE))
+    span = base.mark_rule(strokeWidth=1).encode(along_x("low"), alt.X2("high"), color=colour)
+    is_orig = "datum.condition == 'orig'"
+    dot: dict[str, Any] = {"size": 34, "opacity": 1}
+    filled = base.transform_filter(is_orig).mark_point(filled=True, shape="circle", **dot).encode(x, color=colour)
+    hollow = base.transform_filter(f"!({is_orig})").mark_point(filled=True, shape="diamond", strokeWidth=1.2, **dot)
+    hollow = hollow.encode(x, stroke=colour, fill=alt.value(PAPER))
+    few = base.mark_text(align="left", dx=4, fontSize=8, color=GREY).encode(along_x("high"), alt.Text("label:N"))
+    axis = alt.Y("group:N", sort=order, title=None, axis=alt.Axis(grid=False, ticks=False, domain=False))
+    offset = alt.YOffset("name:N", sort=["orig", condition_label(strongest or "")])
+    chart = in_panels(document, rows, [span, filled, hollow, few], axis, offset=offset)
+    caption = (
+        "A@1 by part of speech, word forms, 95 % interval: filled circle in the original order, hollow diamond under "
+        f"{condition_label(strongest or 'orig')}. Sorted by n; groups under 30 items in grey with their n. Intervals are "
+        "not adjusted for the number of groups."
+    )
+    return Figure("f6-upos", "By part of speech", caption, "", chart, "by-upos")
+
+
+def log_probability(document: Document, curves: Sequence[Curve]) -> Figure:
+    """F8: distribution of the paired change in log p(gold), one curve per condition."""
+    sizes: dict[tuple[str, str], int] = {}
+    for curve in curves:
+        sizes.setdefault((curve.model, curve.treebank), curve.n)
+    rows: list[Row] = [
+        {
+            "panel": panel_title(document, curve.model, curve.treebank, sizes[curve.model, curve.treebank]),
+            "condition": condition_label(curve.condition),
+            "value": value,
+            "share": share,
+        }
+        for curve in curves
+        for value, share in zip(curve.values, curve.shares, strict=True)
+    ]
+    names = [condition_label(name) for name in sorted({curve.condition for curve in curves}, key=dose)]
+    shades = [BLUE, VERMILLION, GREEN, PURPLE]
+    colour = alt.Color(
+        "condition:N", sort=names, title=None, scale=mapping(names, [shades[i % 4] for i in range(len(names))])
+    )
+    dashes = [[1, 0], [5, 2], [2, 2], [7, 2, 1, 2]]
+    dash = alt.StrokeDash(
+        "condition:N",
+        sort=names,
+        title=None,
+        scale=mapping(names, [dashes[(i + i // 4) % 4] for i in range(len(names))]),
+    )
+    base = alt.Chart()
+    low, high = min(row["value"] for row in rows), max(row["value"] for row in rows)
+    x = value_axis("value", "Δ log p(gold), nats", (low, high))
+    zero = base.mark_rule(color=LIGHT["line"], strokeWidth=0.8).encode(alt.X("mean(zero):Q"))
+    y = alt.Y(
+        "share:Q",
+        title="share of items",
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(tickCount=2, format="~f", labelExpr=BARE),
+    )
+    line = base.mark_line(strokeWidth=1.4).encode(x, y, colour, dash)
+    places = [(model, treebank) for treebank in document.treebanks for model in document.models]
+    panels = [panel_title(document, *place, sizes[place]) for place in places if place in sizes]
+    layered = alt.layer(zero, line).properties(width=panel_width(document), height=110)
+    chart = faceted(layered, rows, panels, columns_across(document))
+    caption = (
+        "Cumulative share of items by change in log p(gold) against the original order (1st to 99th percentile): "
+        "what still moves when accuracy is at the floor. Word forms, first draw."
+    )
+    return Figure("f8-logp", "Change in log-probability", caption, "", chart, "cells-exact")

@@ -1,0 +1,72 @@
+"""`report.html`: one file that needs no network, no script to be read, and states by policy that it loads nothing."""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+
+from evaluator.report import blocks
+from evaluator.report.document import Document
+from evaluator.report.examples import Sample
+from evaluator.report.markup import Html, el, join
+from evaluator.report.palette import stylesheet_variables
+from evaluator.report.panels import Figure
+
+CONTENTS = (
+    ("results", "Results"),
+    ("figures", "Figures"),
+    ("comparisons", "Comparisons"),
+    ("examples", "Examples"),
+    ("definitions", "Definitions"),
+    ("manifest", "Manifest"),
+)
+
+
+def page(
+    document: Document,
+    drawn: Sequence[Figure],
+    pictures: Mapping[str, bytes],
+    sample: Sample,
+    slugs: Mapping[str, str],
+    *,
+    with_text: bool,
+) -> bytes:
+    """The whole page as UTF-8; `pictures` holds each figure's SVG by name."""
+    compared = blocks.comparison_block(document)
+    files = ["report.json", "report.md", "outcomes.parquet", "tables/cells-exact.csv"]
+    links = [el("a", title, href=f"#{anchor}") for anchor, title in CONTENTS if anchor != "comparisons" or compared]
+    body = el(
+        "body",
+        blocks.head(document, files),
+        el("nav", links, class_="contents", aria_label="Contents"),
+        el(
+            "main",
+            blocks.health(document),
+            blocks.headline(document, slugs),
+            blocks.figure_block(document, drawn, pictures),
+            compared,
+            blocks.example_block(sample, with_text=with_text),
+            blocks.definitions(),
+            blocks.manifest(document),
+        ),
+        el("script", Html(_asset("page.js"))),
+    )
+    return join([Html("<!DOCTYPE html>\n"), el("html", _head(document), body, lang="en"), Html("\n")]).encode("utf-8")
+
+
+def _head(document: Document) -> Html:
+    script = base64.b64encode(hashlib.sha256(_asset("page.js").encode("utf-8")).digest()).decode("ascii")
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{script}'"
+    return el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", http_equiv="Content-Security-Policy", content=policy),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="color-scheme", content="light dark"),
+        el("title", f"{document.report.get('run_id') or 'run'} · morphorder"),
+        el("style", Html(stylesheet_variables() + _asset("style.css"))),
+    )
+
+
+def _asset(name: str) -> str:
+    return resources.files("evaluator.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,69 @@
+"""Every file of a report as (relative name, bytes), from `report.json` and the outcomes: no clock, files or network."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from evaluator.report import curves, examples, figures, tables
+from evaluator.report.comparisons import comparisons
+from evaluator.report.document import Document, canonical_json, open_document, slugs
+from evaluator.report.page import page
+from evaluator.report.panels import svg
+from evaluator.report.summary import markdown_report
+from evaluator.report.table_formats import records_csv, table_csv, table_tex
+
+
+def render_report(
+    report: dict[str, Any], outcomes: pa.Table, *, text: bool = True, sentences: pa.Table | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """Yields (file name, bytes) of `report.json`, `report.html`, `report.md`, `tables/…`, `figures/…`.
+
+    `outcomes` follows `store.schemas.OUTCOMES`; it feeds the examples and F8 only. `sentences` (`schemas.SENTENCES`)
+    marks unit boundaries inside the examples exactly; without it they are guessed at spaces and punctuation, or left
+    out. `text=False` leaves sentences and words out. Same input, same bytes, whatever the order of rows.
+    """
+    document = open_document(report)
+    names = slugs(document.models)
+    sample = curves.sampled(outcomes)
+    drawn = list(figures.figures(document, curves.log_probability_curves(sample)))
+    chosen = examples.choose(document, sample, outcomes.num_rows, sentences, with_text=text)
+    pictures = {figure.name: svg(figure) for figure in drawn}
+    yield "report.json", canonical_json(report)
+    yield "report.html", page(document, drawn, pictures, chosen, names, with_text=text)
+    yield "report.md", markdown_report(document, drawn, names)
+    yield from _table_files(document, names)
+    for figure in drawn:
+        yield f"figures/{figure.name}.svg", pictures[figure.name]
+        yield f"figures/{figure.name}.vl.json", canonical_json(figure.spec)
+
+
+def all_tables(document: Document, names: dict[str, str]) -> list[tables.Table]:
+    """Every table that is written as CSV and LaTeX, `names` being the models' slugs."""
+    found = [tables.headline(document), tables.all_cells(document)]
+    found += [tables.paper(document, model, slug) for model, slug in names.items()]
+    if document.strongest():
+        found += [tables.sensitivity(document), tables.changes(document)]
+        found += [tables.interaction(document)] if document.has_lemma() else []
+    found += [table for _, table in comparisons(document)]
+    wanted = [name for name in document.conditions if name in ("orig", document.strongest())]
+    for by in ("upos", "deprel", "masks", "length"):
+        table = tables.breakdown(document, by, wanted)
+        found += [table] if table.rows else []
+    return found
+
+
+def _table_files(document: Document, names: dict[str, str]) -> Iterator[tuple[str, bytes]]:
+    made_by = (document.report.get("manifest") or {}).get("config_fingerprint")
+    origin = f"{document.report.get('run_id')}, configuration {made_by}"
+    for table in all_tables(document, names):
+        yield f"tables/{table.name}.csv", table_csv(table)
+        yield f"tables/{table.name}.tex", table_tex(table, origin)
+    breakdowns = document.report.get("breakdowns") or {}
+    exact = {
+        "cells-exact": document.report.get("cells") or [],
+        "draws": document.report.get("draws") or [],
+        "comparisons-exact": document.report.get("comparisons") or [],
+        "breakdowns-exact": [{"by": by, **row} for by in sorted(breakdowns) for row in breakdowns[by] or []],
+    }
+    yield from ((f"tables/{name}.csv", records_csv(rows)) for name, rows in exact.items() if rows)

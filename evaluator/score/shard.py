@@ -1,0 +1,158 @@
+"""One shard of rows scored: the same function on a laptop and on a cluster."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluator.encode.unique import lists
+from evaluator.score.backend import Answers, Session
+from evaluator.score.batches import FlatRows, pad_batch, plan_batches
+from evaluator.score.words import k_best, near_ties, places
+from evaluator.store import schemas
+from evaluator.types import Bools, Float64s, Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSettings:
+    """How rows are scored; nothing here changes a result beyond the last bits of float32."""
+
+    k: int = 5
+    max_batch_pieces: int = 4096
+    max_head_bytes: int = 256 << 20
+    """Largest masks × vocabulary × 4 bytes of one batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A session with the facts of its bundle that scoring needs."""
+
+    session: Session
+    pad_id: int
+    vocab_size: int
+    top_k: int
+
+
+def score_rows(table: pa.Table, model: Model, settings: ScoreSettings) -> pa.Table:
+    """The SCORED table of a ROWS table, row for row in the same order.
+
+    A row with a non-finite probability is `failed: non_finite` and holds no numbers.
+    """
+    rows = FlatRows.of(table)
+    lengths, masks = np.diff(rows.id_offsets), np.diff(rows.mask_offsets)
+    budget = max(1, settings.max_head_bytes // (4 * model.vocab_size))
+    parts = [
+        _score_batch(rows, first, last, model, settings.k)
+        for first, last in plan_batches(
+            lengths, masks, max_batch_pieces=settings.max_batch_pieces, max_batch_masks=budget
+        )
+    ]
+    return pa.concat_tables(parts) if parts else schemas.SCORED.empty_table()
+
+
+def score_rows_except(table: pa.Table, model: Model, settings: ScoreSettings, failed: Mapping[int, str]) -> pa.Table:
+    """The SCORED table of a ROWS table in which the rows at the positions of `failed` are not run but failed so."""
+    if not failed:
+        return score_rows(table, model, settings)
+    positions = sorted(failed)
+    is_failed = pa.array(np.isin(np.arange(table.num_rows), positions))
+    scored = score_rows(table.filter(pc.invert(is_failed)), model, settings)
+    answers = pa.concat_tables([scored, _failed_rows(table.filter(is_failed), [failed[p] for p in positions])])
+    return answers.take(pc.sort_indices(answers["row"])) if table.num_rows else answers
+
+
+def _failed_rows(table: pa.Table, reasons: list[str]) -> pa.Table:
+    empty: list[list[int]] = [[] for _ in reasons]
+    columns = {name: pa.array(empty, schemas.SCORED.field(name).type) for name in schemas.SCORED.names[1:6]}
+    columns |= {"row": table["row"], "near_tie": pa.array([False] * len(reasons)), "failed": pa.array(reasons)}
+    return pa.table([columns[name] for name in schemas.SCORED.names], schema=schemas.SCORED)
+
+
+def _score_batch(rows: FlatRows, first: int, last: int, model: Model, k: int) -> pa.Table:
+    ids, attention, mask_pos = pad_batch(rows, first, last, model.pad_id)
+    queries = _queries(rows, first, last)
+    answers = model.session.run(ids, attention, mask_pos, queries.mask, queries.piece)
+    return _collect(rows, first, last, answers, queries, k)
+
+
+@dataclass(frozen=True, slots=True)
+class _Queries:
+    """The gold pieces asked of a batch: piece q at mask `mask[q]` of the batch, for gold `gold[q]`."""
+
+    mask: Int64s
+    piece: Int64s
+    gold: Int64s
+
+
+def _queries(rows: FlatRows, first: int, last: int) -> _Queries:
+    golds = np.arange(rows.golds_of_row[first], rows.golds_of_row[last])
+    sizes = np.diff(rows.gold_offsets)[golds]
+    row_of_gold = np.repeat(np.arange(first, last), np.diff(rows.golds_of_row[first : last + 1]))
+    begins = rows.mask_offsets[row_of_gold] - rows.mask_offsets[first]
+    within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    span = slice(rows.gold_offsets[golds[0]], rows.gold_offsets[golds[-1] + 1]) if len(golds) else slice(0, 0)
+    return _Queries(np.repeat(begins, sizes) + within, rows.gold_ids[span], np.repeat(np.arange(len(golds)), sizes))
+
+
+def _collect(rows: FlatRows, first: int, last: int, answers: Answers, queries: _Queries, k: int) -> pa.Table:
+    count = last - first
+    mask_offsets = rows.mask_offsets[first : last + 1] - rows.mask_offsets[first]
+    masks = np.diff(mask_offsets)
+    golds_per_row = np.diff(rows.golds_of_row[first : last + 1])
+    gold_row = np.repeat(np.arange(count), golds_per_row)
+    gold_logp = np.bincount(queries.gold, weights=answers.gold_logp.astype(np.float64), minlength=len(gold_row))
+    finite = _finite(answers, mask_offsets, count) & ~np.isin(np.arange(count), gold_row[~np.isfinite(gold_logp)])
+
+    words: list[list[list[int]]] = [[] for _ in range(count)]
+    scores: list[Float64s] = [np.zeros(0)] * count
+    place = np.zeros(len(gold_row), dtype=np.int64)
+    near = np.zeros(count, dtype=np.bool_)
+    gold_starts = rows.gold_offsets[rows.golds_of_row[first] :]
+    for size in np.unique(masks):
+        group = np.flatnonzero((masks == size) & finite)
+        if not len(group):
+            continue
+        at = mask_offsets[group][:, None] + np.arange(size)
+        best, total = k_best(answers.topk_ids[at][:, :, : k + 1], answers.topk_logp[at][:, :, : k + 1], k + 1)
+        near[group] = near_ties(total)
+        for i, row in enumerate(group):
+            words[row], scores[row] = best[i, :k].tolist(), total[i, :k]
+        which = np.flatnonzero(np.isin(gold_row, group))
+        asked = rows.gold_ids[gold_starts[which][:, None] + np.arange(size)]
+        place[which] = places(best[np.searchsorted(group, gold_row[which]), :k], asked)
+
+    shown = np.where(finite, golds_per_row, 0)
+    kept_gold = finite[gold_row]
+    kept_query = kept_gold[queries.gold]
+    sizes = masks[gold_row][kept_gold]
+    gold_offsets, rank_offsets = _starts(shown), _starts(sizes)
+    return pa.table(
+        [
+            pa.array(rows.row[first:last]),
+            pa.array(words, pa.list_(pa.list_(pa.int32()))),
+            pa.array(scores, pa.list_(pa.float64())),
+            lists(gold_offsets, gold_logp[kept_gold], pa.float64()),
+            pa.ListArray.from_arrays(
+                pa.array(gold_offsets, pa.int32()), lists(rank_offsets, answers.gold_rank[kept_query], pa.int32())
+            ),
+            lists(gold_offsets, place[kept_gold], pa.int8()),
+            pa.array(near),
+            pa.array([None if ok else "non_finite" for ok in finite], pa.string()),
+        ],
+        schema=schemas.SCORED,
+    )
+
+
+def _finite(answers: Answers, mask_offsets: Int64s, count: int) -> Bools:
+    good = np.isfinite(answers.topk_logp).all(axis=1)
+    owner = np.repeat(np.arange(count), np.diff(mask_offsets))
+    bad: Int64s = np.bincount(owner[~good], minlength=count)
+    return np.equal(bad, 0)
+
+
+def _starts(lengths: Int64s) -> Int64s:
+    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts

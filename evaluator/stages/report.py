@@ -1,0 +1,86 @@
+"""Items, links and scored rows of a run in; outcomes, report.json and everything drawn from it out."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from evaluator.config import Config
+from evaluator.errors import StoreError
+from evaluator.items.build import sentences_of
+from evaluator.progress import Reporter
+from evaluator.reduce.complete import mark_complete
+from evaluator.reduce.health import health_of
+from evaluator.reduce.outcomes import ModelAnswers, item_columns, join_answers
+from evaluator.reduce.summary import report_data
+from evaluator.report.render import render_report
+from evaluator.stages.encode import ModelFolder, open_cutter
+from evaluator.stages.manifest import manifest_of
+from evaluator.store.run import RunFolder, read_stage
+from evaluator.store.shards import parquet_bytes
+
+REPORT_SCHEMA = 1
+
+
+def outcomes_of(run: RunFolder, models: Sequence[ModelFolder], config: Config, reporter: Reporter) -> pa.Table:
+    """The OUTCOMES of every finished model of the run, complete cases marked."""
+    prepared = read_stage(run.items())
+    if prepared is None:
+        raise StoreError("its items are not finished", where=str(run.location), hint="run: morphorder prepare")
+    shards = int(prepared["shards"])
+    sentences = sentences_of(run.sentences().read_all(shards))
+    answers = [a for m in models if (a := _answers(run, m, config)) is not None]
+    parts = []
+    with reporter.stage("join", shards, "shards") as meter:
+        for shard in range(shards):
+            items = item_columns(run.items().read(shard), sentences, config.spacing)
+            for model, answer in answers:
+                links = run.links(model.bundle.tokenizer_fingerprint).read(shard)
+                parts.append(join_answers(items, links, answer))
+            meter.advance()
+    if not parts:
+        raise StoreError("no model of this run has been scored", where=str(run.location), hint="run: morphorder score")
+    return mark_complete(pa.concat_tables(parts))
+
+
+def _answers(run: RunFolder, model: ModelFolder, config: Config) -> tuple[ModelFolder, ModelAnswers] | None:
+    bundle = model.bundle
+    scored = run.scored(bundle.tokenizer_fingerprint, bundle.fingerprint, config.k)
+    done = read_stage(scored)
+    if done is None:
+        return None
+    table = scored.read_all(int(done["shards"]))
+    return model, ModelAnswers(bundle.name, bundle.precision, table, open_cutter(model))
+
+
+def report(
+    run: RunFolder, models: Sequence[ModelFolder], config: Config, reporter: Reporter, *, text: bool = True
+) -> dict[str, Any]:
+    """The report document of the run, written to `report/` with its tables, figures and outcomes."""
+    outcomes = outcomes_of(run, models, config, reporter)
+    statistics = config.statistics
+    with reporter.stage("statistics", 1, "run") as meter:
+        document: dict[str, Any] = report_data(
+            outcomes, resamples=statistics.resamples, confidence=statistics.confidence, seed=statistics.seed
+        )
+        meter.advance()
+    manifest = manifest_of(run, models, config)
+    document["schema"] = REPORT_SCHEMA
+    document["run_id"] = run.fingerprint
+    document["counts"]["unique_rows"] = sum(m["unique_rows"] or 0 for m in manifest["models"])
+    document["health"] = health_of(outcomes, document, manifest)
+    document["manifest"] = manifest
+    sentences = run.sentences().read_all(int((read_stage(run.items()) or {})["shards"]))
+    kept = outcomes if text else outcomes.drop_columns(["text", "gold", "pred"])
+    run.location.write("report/outcomes.parquet", parquet_bytes(kept))
+    with reporter.stage("draw", 1, "report") as meter:
+        for name, content in render_report(document, outcomes, text=text, sentences=sentences):
+            run.location.write(f"report/{name}", content)
+        meter.advance()
+    return document
+
+
+def is_complete(document: dict[str, Any]) -> bool:
+    """Whether every item of the run was scored or skipped by rule: nothing failed, no model is missing."""
+    counts = document["counts"]
+    return not counts.get("failed") and all(m["unique_rows"] is not None for m in document["manifest"]["models"])

@@ -1,0 +1,88 @@
+"""A whole run: prepare, then encode and score each model, then report."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from evaluator.config import Config
+from evaluator.errors import MorphorderError, StoreError
+from evaluator.progress import Reporter
+from evaluator.stages.encode import encode, open_models
+from evaluator.stages.manifest import TIMES_FILE
+from evaluator.stages.prepare import prepare
+from evaluator.stages.report import is_complete, report
+from evaluator.stages.score import score
+from evaluator.store.run import RunFolder, json_bytes, read_json
+
+CONFIG_FILE = "config.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A finished run: its report document, its folder, and what failed on the way."""
+
+    document: dict[str, Any]
+    folder: str
+    problems: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.problems and is_complete(self.document)
+
+    @property
+    def report_html(self) -> str:
+        return f"{self.folder}/report/report.html"
+
+
+def run_all(config: Config, reporter: Reporter | None = None) -> RunResult:
+    """The result of the whole flow. What an earlier run left is used; one model's failure stops no other."""
+    reporter = reporter or Reporter()
+    models = open_models(config.models)
+    run = prepare_timed(config, reporter)
+    problems = []
+    for model in models:
+        try:
+            with _timed(run, f"encode {model.bundle.name}"):
+                encode(run, model, spacing=config.spacing, shard_rows=config.scoring.shard_rows, reporter=reporter)
+            with _timed(run, f"score {model.bundle.name}"):
+                score(run, model, config, reporter)
+        except MorphorderError as error:
+            if len(models) == 1:
+                raise
+            problems.append(f"{model.bundle.name}: {error}")
+    document = report(run, models, config, reporter)
+    return RunResult(document, str(run.location), tuple(problems))
+
+
+def prepare_timed(config: Config, reporter: Reporter) -> RunFolder:
+    """The prepared run folder, with the time it took noted there."""
+    began = perf_counter()
+    run = prepare(config, reporter)
+    run.location.write(CONFIG_FILE, json_bytes(config.model_dump(mode="json")))
+    _note(run, "prepare", perf_counter() - began)
+    return run
+
+
+def config_of(run: RunFolder) -> Config:
+    """The settings that the run was last started with."""
+    settings = read_json(run.location, CONFIG_FILE)
+    if settings is None:
+        raise StoreError(f"has no {CONFIG_FILE}", where=str(run.location), hint="run: morphorder prepare")
+    return Config.model_validate(settings)
+
+
+@contextmanager
+def _timed(run: RunFolder, stage: str) -> Iterator[None]:
+    began = perf_counter()
+    yield
+    _note(run, stage, perf_counter() - began)
+
+
+def _note(run: RunFolder, stage: str, wall_s: float) -> None:
+    """Adds a stage's wall time; the longest of several goes, so that a rerun that found all done changes nothing."""
+    times = read_json(run.location, TIMES_FILE) or {}
+    if wall_s > times.get(stage, 0.0):
+        run.location.write(TIMES_FILE, json_bytes({**times, stage: round(wall_s, 3)}))

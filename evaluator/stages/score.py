@@ -1,0 +1,66 @@
+"""Encoded rows and a model in; scored rows out, one shard at a time, by whatever engine was asked for."""
+
+from time import perf_counter
+from typing import Any
+
+from evaluator.config import Config
+from evaluator.errors import MorphorderError, StoreError
+from evaluator.executor import ScoreJob, ShardDone, engine_named
+from evaluator.progress import Reporter
+from evaluator.score.shard import ScoreSettings
+from evaluator.stages.encode import ModelFolder
+from evaluator.store.run import RunFolder, read_stage, write_stage
+
+
+def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter) -> dict[str, Any]:
+    """The facts of the finished score stage: `rows`, `failed`, `provider`, `wall_s`. Only missing shards are scored."""
+    tokenizer = model.bundle.tokenizer_fingerprint
+    rows = run.rows(tokenizer)
+    scored = run.scored(tokenizer, model.bundle.fingerprint, config.k)
+    encoded = read_stage(rows)
+    if encoded is None:
+        raise StoreError("its rows are not finished", where=str(rows.location), hint="run: morphorder encode")
+    if (done := read_stage(scored)) is not None:
+        return done
+    if config.k > model.bundle.vocab_size:
+        raise MorphorderError(f"k = {config.k} is more than the vocabulary of {model.bundle.name}")
+    shards = range(int(encoded["shards"]))
+    pending = [s for s in shards if not scored.is_done(s)]
+    job = ScoreJob(
+        bundle=str(model.folder),
+        rows=rows,
+        scored=scored,
+        settings=ScoreSettings(k=config.k, max_batch_pieces=config.scoring.max_batch_pieces),
+        provider=config.scoring.provider,
+        threads=config.scoring.threads,
+    )
+    began = perf_counter()
+    reports: list[ShardDone] = []
+    with reporter.stage(f"score {model.bundle.name}", int(encoded["rows"]), "rows") as meter:
+        meter.advance(int(encoded["rows"]) - sum(_size(s, encoded, config) for s in pending))
+        if pending:
+            for report in engine_named(config.engine)(job, pending, config.ray.model_dump()):
+                reports.append(report)
+                meter.advance(report.rows)
+    if missing := [s for s in shards if not scored.is_done(s)]:
+        raise MorphorderError(
+            f"{len(missing)} of {len(shards)} shards of {model.bundle.name} were not scored",
+            where=str(scored.location),
+            hint="run the same command again: finished shards are kept",
+        )
+    facts = {
+        "rows": int(encoded["rows"]),
+        "shards": len(shards),
+        "failed": sum(scored.read(s)["failed"].null_count < scored.read(s).num_rows for s in shards),
+        "provider": reports[0].provider if reports else config.scoring.provider,
+        "wall_s": perf_counter() - began,
+        "rows_now": sum(r.rows for r in reports),
+        "pieces_now": sum(r.pieces for r in reports),
+        "padded_pieces_now": sum(r.padded_pieces for r in reports),
+    }
+    write_stage(scored, facts)
+    return facts
+
+
+def _size(shard: int, encoded: dict[str, Any], config: Config) -> int:
+    return min(config.scoring.shard_rows, int(encoded["rows"]) - shard * config.scoring.shard_rows)

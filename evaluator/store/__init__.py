@@ -1,0 +1,1 @@
+"""Storage: the one door to files and object stores, Arrow shards with fingerprints, and the run folder."""

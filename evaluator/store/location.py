@@ -1,0 +1,104 @@
+"""The one door to files: a folder on this machine or any URI that `pyarrow.fs` opens (s3://…, gs://…).
+
+A write is all or nothing: locally a temporary name, fsync and rename; on an object store one upload, visible when it
+closes. Names that begin with `_` are temporary and never listed.
+"""
+
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from evaluator.errors import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A folder in some file system; `text` is what the user wrote and what travels to workers."""
+
+    text: str
+
+    @classmethod
+    def of(cls, place: "str | Path | Location") -> "Location":
+        """The location of a path or URI; local paths become absolute."""
+        if isinstance(place, Location):
+            return place
+        text = str(place)
+        return cls(text.rstrip("/")) if "://" in text else cls(str(Path(text).absolute()))
+
+    @property
+    def is_local(self) -> bool:
+        return "://" not in self.text
+
+    def _opened(self) -> tuple[pafs.FileSystem, str]:
+        if self.is_local:
+            return pafs.LocalFileSystem(), self.text
+        try:
+            files, root = pafs.FileSystem.from_uri(self.text)
+        except (pa.ArrowInvalid, OSError, ValueError) as error:
+            raise StoreError(
+                f"cannot open: {error}", where=self.text, hint="use a path or an s3:// or gs:// URI"
+            ) from error
+        return files, root
+
+    def __truediv__(self, name: str) -> "Location":
+        return Location(f"{self.text}/{name}")
+
+    def __str__(self) -> str:
+        return self.text
+
+    def exists(self, name: str) -> bool:
+        """Whether the file `name` is there, finished."""
+        files, root = self._opened()
+        return bool(files.get_file_info(f"{root}/{name}").type == pafs.FileType.File)
+
+    def names(self, folder: str = "") -> list[str]:
+        """Sorted names of the finished files directly in `folder`; empty when it does not exist."""
+        files, root = self._opened()
+        selector = pafs.FileSelector(f"{root}/{folder}".rstrip("/"), allow_not_found=True)
+        found = files.get_file_info(selector)
+        return sorted(i.base_name for i in found if i.type == pafs.FileType.File and i.base_name[0] not in "._")
+
+    def read(self, name: str) -> pa.Buffer:
+        """The whole content of a file; memory-mapped where the file system allows."""
+        files, root = self._opened()
+        try:
+            if self.is_local:
+                with pa.memory_map(f"{root}/{name}") as mapped:
+                    return mapped.read_buffer()
+            with files.open_input_file(f"{root}/{name}") as file:
+                return file.read_buffer()
+        except OSError as error:
+            raise StoreError(f"cannot read: {error}", where=f"{self.text}/{name}") from error
+
+    def write(self, name: str, content: bytes | pa.Buffer) -> None:
+        """Writes a file, all or nothing. Errors: StoreError when the place is full, read-only or out of reach."""
+        files, root = self._opened()
+        path = f"{root}/{name}"
+        try:
+            if self.is_local:
+                _write_durably(Path(path), content)
+            else:
+                with files.open_output_stream(path) as stream:
+                    stream.write(content)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StoreError(
+                f"cannot write: {reason}", where=f"{self.text}/{name}", hint="nothing finished is lost"
+            ) from error
+
+
+def _write_durably(path: Path, content: bytes | pa.Buffer) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"_{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

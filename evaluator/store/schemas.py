@@ -1,0 +1,134 @@
+"""The declared Arrow schema of every table in a run folder, in the order in which data flows.
+
+`sentences` and `items` are written by prepare, `rows` and `links` by encode, `scored` by score; `outcomes` is the
+join of all of them, one row per item and model, written by report.
+"""
+
+import pyarrow as pa
+
+SENTENCES = pa.schema(
+    [
+        pa.field("sentence", pa.int32(), nullable=False),
+        pa.field("key", pa.uint64(), nullable=False),
+        pa.field("treebank", pa.string(), nullable=False),
+        pa.field("language", pa.string(), nullable=False),
+        pa.field("sent_id", pa.string(), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("text", pa.large_string(), nullable=False),
+        pa.field("is_tree", pa.bool_(), nullable=False),
+        pa.field("form", pa.list_(pa.string()), nullable=False),
+        pa.field("lemma", pa.list_(pa.string()), nullable=False),
+        pa.field("upos", pa.list_(pa.string()), nullable=False),
+        pa.field("deprel", pa.list_(pa.string()), nullable=False),
+        pa.field("head", pa.list_(pa.int16()), nullable=False),
+        pa.field("feats", pa.list_(pa.string()), nullable=False),
+        pa.field("space_after", pa.list_(pa.bool_()), nullable=False),
+        pa.field("is_mwt", pa.list_(pa.bool_()), nullable=False),
+        pa.field("word_id", pa.list_(pa.string()), nullable=False),
+    ]
+)
+
+ITEMS = pa.schema(
+    [
+        pa.field("item_id", pa.uint64(), nullable=False),
+        pa.field("base_id", pa.uint64(), nullable=False),
+        pa.field("sentence", pa.int32(), nullable=False),
+        pa.field("seed", pa.int32(), nullable=False),
+        pa.field("condition", pa.string(), nullable=False),
+        pa.field("draw", pa.int16(), nullable=False),
+        pa.field("lemma", pa.bool_(), nullable=False),
+        pa.field("target", pa.int16(), nullable=False),
+        pa.field("order", pa.list_(pa.int16()), nullable=False),
+        pa.field("moved", pa.int16(), nullable=False),
+        pa.field("displacement", pa.float32(), nullable=False),
+        pa.field("neighbours_kept", pa.float32(), nullable=False),
+        pa.field("target_moved", pa.bool_(), nullable=False),
+    ]
+)
+"""One item: `order[j]` is the unit shown at slot j. Dose: units moved, mean displacement in slots, share of `orig`'s
+neighbour pairs still neighbours in the same order, whether the target moved."""
+
+ROWS = pa.schema(
+    [
+        pa.field("row", pa.int64(), nullable=False),
+        pa.field("ids", pa.list_(pa.int32()), nullable=False),
+        pa.field("mask_pos", pa.list_(pa.int16()), nullable=False),
+        pa.field("golds", pa.list_(pa.list_(pa.int32())), nullable=False),
+    ]
+)
+"""One distinct model input: piece ids with specials, where its masks are, and the gold piece tuples asked of it."""
+
+LINKS = pa.schema(
+    [
+        pa.field("item_id", pa.uint64(), nullable=False),
+        pa.field("row", pa.int64()),
+        pa.field("gold", pa.int16()),
+        pa.field("n_pieces", pa.int16()),
+        pa.field("n_masks", pa.int16()),
+        pa.field("windowed", pa.bool_(), nullable=False),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""Which row and which of its golds answers an item; `row` is null and `reason` set when it is skipped.
+`reason = not_expressible` with a row: scored, never a hit."""
+
+SCORED = pa.schema(
+    [
+        pa.field("row", pa.int64(), nullable=False),
+        pa.field("words", pa.list_(pa.list_(pa.int32())), nullable=False),
+        pa.field("word_logp", pa.list_(pa.float64()), nullable=False),
+        pa.field("gold_logp", pa.list_(pa.float64()), nullable=False),
+        pa.field("gold_ranks", pa.list_(pa.list_(pa.int32())), nullable=False),
+        pa.field("hit", pa.list_(pa.int8()), nullable=False),
+        pa.field("near_tie", pa.bool_(), nullable=False),
+        pa.field("failed", pa.string()),
+    ]
+)
+"""One row's answer: its k best words (piece tuples, best first) with natural-log probabilities; per gold its
+log-probability, the number of strictly better pieces at each mask, and its 1-based place among the k best (0: none)."""
+
+OUTCOMES = pa.schema(
+    [
+        pa.field("model", pa.string(), nullable=False),
+        pa.field("precision", pa.string(), nullable=False),
+        pa.field("treebank", pa.string(), nullable=False),
+        pa.field("language", pa.string(), nullable=False),
+        pa.field("sent_id", pa.string(), nullable=False),
+        pa.field("sentence", pa.int32(), nullable=False),
+        pa.field("base_id", pa.uint64(), nullable=False),
+        pa.field("item_id", pa.uint64(), nullable=False),
+        pa.field("condition", pa.string(), nullable=False),
+        pa.field("lemma", pa.bool_(), nullable=False),
+        pa.field("seed", pa.int32(), nullable=False),
+        pa.field("draw", pa.int16(), nullable=False),
+        pa.field("target", pa.int16(), nullable=False),
+        pa.field("upos", pa.string(), nullable=False),
+        pa.field("deprel", pa.string(), nullable=False),
+        pa.field("feats", pa.string(), nullable=False),
+        pa.field("n_units", pa.int16(), nullable=False),
+        pa.field("n_pieces", pa.int16()),
+        pa.field("n_masks", pa.int16()),
+        pa.field("moved", pa.int16(), nullable=False),
+        pa.field("displacement", pa.float32(), nullable=False),
+        pa.field("neighbours_kept", pa.float32(), nullable=False),
+        pa.field("target_moved", pa.bool_(), nullable=False),
+        pa.field("windowed", pa.bool_(), nullable=False),
+        pa.field("order", pa.list_(pa.int16()), nullable=False),
+        pa.field("text", pa.large_string(), nullable=False),
+        pa.field("gold", pa.string(), nullable=False),
+        pa.field("gold_logp", pa.float64()),
+        pa.field("gold_ranks", pa.list_(pa.int32())),
+        pa.field("place", pa.int8()),
+        pa.field("correct1", pa.bool_()),
+        pa.field("correct5", pa.bool_()),
+        pa.field("near_tie", pa.bool_()),
+        pa.field("pred", pa.list_(pa.string())),
+        pa.field("pred_logp", pa.list_(pa.float64())),
+        pa.field("status", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+        pa.field("complete", pa.bool_(), nullable=False),
+    ]
+)
+"""One item under one model. `text` is what the model saw, the target written as ⟨mask⟩ (once, whatever its pieces);
+`correct*` are null unless status is scored; `complete`: every cell of the base item was scored by every model, so it
+counts in the cells."""

@@ -1,0 +1,5 @@
+"""`python -m export.pretrain`."""
+
+from export.pretrain.cli import main
+
+main()
