@@ -1,13 +1,15 @@
 """Scores the shards of a job on a Ray cluster. State is only in the run folder: whatever dies, a rerun goes on."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
+import ray
+
 from cluster.metrics import DriverMetrics
-from cluster.placement import connect, demand_of, ray, room, wait_for_room
+from cluster.placement import connect, demand_of, room, wait_for_room
 from cluster.pool import Pool, run_pass
-from cluster.tasks import Outcome, Task, put_together
+from cluster.tasks import Outcome, Task, TaskKey, put_together
 from cluster.versions import versions_here
 from evaluator.config import RaySettings
 from evaluator.errors import MorphorderError
@@ -22,8 +24,8 @@ PARTS = 16
 def run_ray(job: ScoreJob, shards: Sequence[int], settings: dict[str, Any]) -> Iterator[ShardDone]:
     """One report per shard, as they finish.
 
-    A shard whose worker dies is given to others `retries` times; then its rows are rehearsed in ever smaller spans until
-    those that kill a worker are known, and the shard is written with them as failed.
+    A shard whose worker dies is given to others `retries` times; then its rows are rehearsed in ever smaller spans
+    until those that kill a worker are known, and the shard is written with them as failed.
     """
     options = RaySettings.model_validate(settings)
     demand = demand_of(options, job.provider)
@@ -60,17 +62,21 @@ class _Driver:
         _say(f"{_shards(pending)} lost every worker: looking for the rows that do it")
         poison = self._poison([task.shard for task in pending])
         for shard, failed in sorted(poison.items()):
-            _say(f"shard {shard}: {len(failed)} row{'s' * (len(failed) != 1)} failed ({', '.join(sorted({*failed.values()}))})")
+            reasons = ", ".join(sorted(set(failed.values()))) or "none of them alone"
+            _say(f"shard {shard}: {len(failed)} row{'s' * (len(failed) != 1)} failed ({reasons})")
         last = yield from self._scored([Task(shard, failed=failed) for shard, failed in poison.items()])
         if last:
-            why = next((self.broke[t.shard] for t in last if t.shard in self.broke), "its worker dies, whatever rows it is given")
+            why = next(
+                (self.broke[t.shard] for t in last if t.shard in self.broke), "workers die of it, though of no row"
+            )
             raise MorphorderError(
                 f"{_shards(last)} cannot be scored: {why}",
                 where="engine ray",
                 hint="too little memory? lower scoring.max_batch_pieces",
             )
 
-    def _scored(self, tasks: list[Task]) -> Iterator[ShardDone]:  # a generator that returns the tasks that were lost
+    def _scored(self, tasks: list[Task]) -> Generator[ShardDone, None, list[Task]]:
+        """Reports of the shards that were scored; returns the tasks that were lost."""
         lost = {task.key: task for task in tasks}
         self.metrics.queue.set(len(lost))
         for outcome in self._outcomes(tasks):
@@ -83,7 +89,7 @@ class _Driver:
         return list(lost.values())
 
     def _outcomes(self, tasks: list[Task], *, patient: bool = True) -> Iterator[Outcome]:
-        """Outcomes of one pass; counts tasks that had none as deaths. Errors: those that workers met; too many deaths."""
+        """Outcomes of one pass; those that do not come are deaths. Errors: what workers met; too many deaths."""
         left = self.options.max_worker_deaths - self.deaths
         heard = 0
         try:
@@ -106,9 +112,9 @@ class _Driver:
         """Per shard, the rows that kill or break a worker each time they are tried alone, with the reason."""
         spans = [Task(shard, (0, self.job.rows.read(shard).num_rows)) for shard in shards]
         while wide := [s for s in spans if s.rows and s.rows[1] - s.rows[0] > 1]:
-            parts = [part for span in wide for part in span.halves(PARTS)]
+            parts = [part for span in wide for part in span.cut(PARTS)]
             spans = [s for s in spans if s not in wide] + self._suspects(parts)[0]
-        reasons: dict[tuple[int, tuple[int, int] | None], str] = {}
+        reasons: dict[TaskKey, str] = {}
         for _ in range(self.options.retries):
             spans, reasons = self._suspects(spans)
         found: dict[int, dict[int, str]] = {shard: {} for shard in shards}
@@ -117,7 +123,7 @@ class _Driver:
                 found[span.shard][span.rows[0]] = reasons.get(span.key, WORKER_DIED)
         return found
 
-    def _suspects(self, tasks: list[Task]) -> tuple[list[Task], dict[tuple[int, tuple[int, int] | None], str]]:
+    def _suspects(self, tasks: list[Task]) -> tuple[list[Task], dict[TaskKey, str]]:
         """The tasks whose rows killed or broke their worker, and the reason of those that did not simply die."""
         suspect = {task.key: task for task in tasks}
         reasons = {}

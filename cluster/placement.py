@@ -1,5 +1,6 @@
 """Where workers can be: the connection to Ray, what one worker needs, what the cluster has."""
 
+import logging
 import math
 import os
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")  # the hook may star
 
 try:
     import ray
-    import ray.data  # noqa: F401  # needs pandas, which plain `ray` lacks: better here than on a worker
+    import ray.data  # needs pandas, which plain `ray` lacks: better here than on a worker
     from ray.util.placement_group import placement_group, remove_placement_group
 except ImportError as error:
     raise UserError(
@@ -53,7 +54,7 @@ def connect(settings: RaySettings) -> None:
     if ray.is_initialized():
         return
     try:
-        ray.init(address=settings.address or None, log_to_driver=True, logging_level="warning")
+        ray.init(address=settings.address or None, log_to_driver=True, logging_level=logging.WARNING)
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise ConfigError(
             f"cannot join Ray: {str(error).strip().splitlines()[0][:300]}",
@@ -64,7 +65,7 @@ def connect(settings: RaySettings) -> None:
 
 def supply() -> tuple[dict[str, float], dict[str, float]]:
     """CPUs and GPUs of the cluster: all, and free now."""
-    return _counted(ray.cluster_resources()), _counted(ray.available_resources())
+    return _counted(ray.cluster_resources()), _counted(ray.available_resources())  # type: ignore[no-untyped-call]
 
 
 def room(demand: Demand) -> int:

@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import ray
@@ -22,8 +23,8 @@ from cluster.worker import Worker
 from evaluator.errors import MorphorderError
 from evaluator.executor import ScoreJob
 
-SILENCED = "ray.data._internal.execution.streaming_executor_state"
-"""Logs a traceback for each lost task; the engine says the same in a line."""
+LOGGERS = {"ray.data": logging.ERROR, "ray.data._internal.execution.streaming_executor_state": logging.CRITICAL}
+"""The second logs a traceback for each lost task; the engine says the same in a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +69,15 @@ def run_pass(
     context.enable_progress_bars = False
     context.max_errored_blocks = deaths
     context.execution_options.preserve_order = False
-    logging.getLogger(SILENCED).setLevel(logging.CRITICAL)
+    for name, level in LOGGERS.items():
+        logging.getLogger(name).setLevel(level)
     for batch in _watched(scored, pool.stall_timeout_s):
         yield from outcomes_of(batch)
 
 
 def _watched(dataset: Dataset, timeout_s: float) -> Iterator[pa.Table]:
-    """The dataset's batches. Errors: MorphorderError when none came for `timeout_s`; the connection to Ray is closed then."""
-    arrived: queue.SimpleQueue[pa.Table | Exception | None] = queue.SimpleQueue()
+    """The dataset's batches. Errors: MorphorderError when none came for `timeout_s`; it leaves the cluster then."""
+    arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
     unwanted = threading.Event()
 
     def drain() -> None:
@@ -97,7 +99,9 @@ def _watched(dataset: Dataset, timeout_s: float) -> Iterator[pa.Table]:
             except queue.Empty:
                 ray.shutdown()  # the one way to end a worker that does not answer
                 raise MorphorderError(
-                    f"no shard finished for {timeout_s:g} s", where="engine ray", hint="see: ray status, ray.stall_timeout_s"
+                    f"no shard finished for {timeout_s:g} s",
+                    where="engine ray",
+                    hint="see ray status; longer shards need a larger ray.stall_timeout_s",
                 ) from None
             if got is None:
                 return

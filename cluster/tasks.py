@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ from evaluator import errors
 from evaluator.errors import MorphorderError
 from evaluator.executor import ShardDone
 
+TaskKey = tuple[int, tuple[int, int] | None]
+"""Shard, and its rows on trial, if not all of it is scored."""
 TASKS = pa.schema([pa.field("task", pa.string(), nullable=False)])
 OUTCOMES = pa.schema([pa.field("outcome", pa.string(), nullable=False)])
 
@@ -26,14 +29,14 @@ class Task:
     """Rows known to kill or break a worker, with the reason."""
 
     @property
-    def key(self) -> tuple[int, tuple[int, int] | None]:
+    def key(self) -> "TaskKey":
         return self.shard, self.rows
 
-    def halves(self, parts: int) -> list["Task"]:
+    def cut(self, parts: int) -> list["Task"]:
         """The rows on trial in at most `parts` tasks of nearly equal size."""
         first, last = self.rows or (0, 0)
         bounds = sorted({first + (last - first) * i // parts for i in range(parts + 1)})
-        return [Task(self.shard, span) for span in zip(bounds, bounds[1:], strict=False)]
+        return [Task(self.shard, span) for span in pairwise(bounds)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Outcome:
     """One of our errors, taken apart: the run cannot go on."""
 
     @property
-    def key(self) -> tuple[int, tuple[int, int] | None]:
+    def key(self) -> TaskKey:
         return self.shard, self.rows
 
 
@@ -61,14 +64,15 @@ def task_table(task: Task) -> pa.Table:
 
 def task_of(table: pa.Table) -> Task:
     """The task in a table of one row."""
-    value = json.loads(table["task"][0].as_py())
+    value = json.loads(str(table["task"][0].as_py()))
     return Task(value["shard"], _span(value["rows"]), {int(k): v for k, v in value["failed"].items()})
 
 
 def outcome_table(outcome: Outcome) -> pa.Table:
     """The outcome as a table of one row."""
     done = None if outcome.done is None else {name: getattr(outcome.done, name) for name in ShardDone.__slots__}
-    value = {"shard": outcome.shard, "rows": outcome.rows, "done": done, "broke": outcome.broke, "error": dict(outcome.error)}
+    why = {"broke": outcome.broke, "error": dict(outcome.error)}
+    value = {"shard": outcome.shard, "rows": outcome.rows, "done": done, **why}
     return pa.table({"outcome": [json.dumps(value)]}, schema=OUTCOMES)
 
 
@@ -76,7 +80,7 @@ def outcomes_of(table: pa.Table) -> list[Outcome]:
     """The outcomes in a table."""
     found: list[Outcome] = []
     for text in table["outcome"].to_pylist():
-        value: dict[str, Any] = json.loads(text)
+        value: dict[str, Any] = json.loads(str(text))
         done = ShardDone(**value["done"]) if value["done"] else None
         found.append(Outcome(value["shard"], _span(value["rows"]), done, value["broke"], value["error"]))
     return found

@@ -62,7 +62,9 @@ def _device(gpus: float) -> str:
         return "CPU"
     devices = ray.get_runtime_context().get_accelerator_ids().get("GPU", [])
     if len(devices) != 1:
-        raise UserError(f"was given {len(devices)} GPUs, needs one", where=f"worker {os.getpid()}", hint="see: ray status")
+        raise UserError(
+            f"was given {len(devices)} GPUs, needs one", where=f"worker {os.getpid()}", hint="see: ray status"
+        )
     return f"GPU {devices[0]}"
 
 

@@ -35,8 +35,8 @@ class SampleSettings(_Part):
 
     n: Annotated[int, Field(gt=0)] | None = None
     """Sentences per treebank and seed; all usable ones when not given."""
-    min_units: int = Field(5, ge=1)
-    max_units: int = Field(50, ge=1)
+    min_units: Annotated[int, Field(ge=1)] = 5
+    max_units: Annotated[int, Field(ge=1)] = 50
     upos: tuple[str, ...] = CONTENT_UPOS
     """Parts of speech of the masked word."""
     balance: tuple[Literal["upos", "length"], ...] = ()
@@ -49,17 +49,17 @@ class ScoringSettings(_Part):
     """How rows are scored: nothing here changes an outcome beyond the last bits."""
 
     provider: Literal["cpu", "cuda"] = "cpu"
-    threads: int = Field(0, ge=0)
+    threads: Annotated[int, Field(ge=0)] = 0
     """Threads per model; 0 takes every CPU this process may use."""
-    max_batch_pieces: int = Field(4096, gt=0)
-    shard_rows: int = Field(2048, gt=0)
+    max_batch_pieces: Annotated[int, Field(gt=0)] = 4096
+    shard_rows: Annotated[int, Field(gt=0)] = 2048
 
 
 class StatisticsSettings(_Part):
     """How intervals are made."""
 
-    resamples: int = Field(2000, ge=100)
-    confidence: float = Field(0.95, gt=0.5, lt=1)
+    resamples: Annotated[int, Field(ge=100)] = 2000
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
     seed: int = 0
 
 
@@ -68,19 +68,19 @@ class RaySettings(_Part):
 
     address: str = ""
     """A running cluster (`auto`, `host:6379`); the one this job runs on, or a new local one, when not given."""
-    min_actors: int = Field(1, ge=1)
-    max_actors: int = Field(0, ge=0)
+    min_actors: Annotated[int, Field(ge=1)] = 1
+    max_actors: Annotated[int, Field(ge=0)] = 0
     """The pool grows up to this; 0: as many as the cluster holds."""
-    cpus_per_actor: int = Field(1, ge=1)
+    cpus_per_actor: Annotated[int, Field(ge=1)] = 1
     """CPUs reserved for each model; it computes with as many threads."""
-    gpus_per_actor: float = Field(0, ge=0, le=1)
+    gpus_per_actor: Annotated[float, Field(ge=0, le=1)] = 0
     """GPU of each model: 1, or a fraction 1/n to share one. 0 with provider cuda means 1."""
-    retries: int = Field(2, ge=0)
+    retries: Annotated[int, Field(ge=0)] = 2
     """How often a shard whose worker died is given to another before its rows are examined one by one."""
-    max_worker_deaths: int = Field(100, ge=1)
+    max_worker_deaths: Annotated[int, Field(ge=1)] = 100
     """After this many the run stops: something is wrong with the cluster, not with a row."""
-    placement_timeout_s: float = Field(120, gt=0)
-    stall_timeout_s: float = Field(1800, gt=0)
+    placement_timeout_s: Annotated[float, Field(gt=0)] = 120
+    stall_timeout_s: Annotated[float, Field(gt=0)] = 1800
     """Stop when no shard has finished for so long."""
 
 
@@ -94,10 +94,11 @@ class Config(_Part):
     lemma: bool = True
     """Each condition also with every unit replaced by its lemma (+L)."""
     seeds: tuple[int, ...] = (0,)
-    draws: int = Field(1, ge=1, le=1000)
+    draws: Annotated[int, Field(ge=1, le=1000)] = 1
     """Orders drawn per base item and random condition."""
     spacing: Spacing = "natural"
-    k: int = Field(5, ge=1, le=50)
+    k: Annotated[int, Field(ge=5, le=50)] = 5
+    """How many best words are kept per item; A@1 and A@5 need five."""
     sample: SampleSettings = SampleSettings()
     scoring: ScoringSettings = ScoringSettings()
     statistics: StatisticsSettings = StatisticsSettings()

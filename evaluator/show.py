@@ -70,7 +70,7 @@ def _only(table: pa.Table, column: str, value: str | None, everything: pa.Table)
 
 
 def pieces_read(folder: RunFolder, name: str, item_id: int) -> list[str]:
-    """Exactly the pieces that the model read for an item, masks and special pieces included; empty if it was skipped."""
+    """The pieces that the model read for an item, masks and special pieces included; none if it was skipped."""
     model = next(m for m in open_models(config_of(folder).models) if m.bundle.name == name)
     rows, links = (s(model.bundle.tokenizer_fingerprint) for s in (folder.rows, folder.links))
     shards = int((read_stage(folder.items()) or {})["shards"])

@@ -22,7 +22,7 @@ from export.convert import (
     load_model,
     round_to_half,
 )
-from export.graph import load_graph, opset_of, save_graph
+from export.graph import count_weights, load_graph, opset_of, save_graph
 from export.graph_inputs import settle_inputs
 from export.masked_head import Depth, MaskedHead, add_masked_head
 from export.parity import FullLogits, Parity, measure_parity, sentence_batches, shape_batches
@@ -123,7 +123,8 @@ def _build(
         say(f"converting to {precision} and measuring its agreement with fp32")
         agreement = _convert_precision(ready, work, precision, facts, length, force)
         figures["agreement"] = agreement.figures()
-    _check_size(ready, reference.parameters, storage)
+    parameters = reference.parameters or count_weights(model)
+    _check_size(ready, parameters, half="fp16" in (storage, precision))
     say("hashing the files")
     files = {path.name: stamp_file(path) for path in sorted(ready.iterdir())}
     bundle = Bundle(
@@ -139,7 +140,7 @@ def _build(
         top_k=head.top_k,
         precision=precision,
         opset=opset_of(model),
-        parameters=reference.parameters,
+        parameters=parameters,
         files=files,
         parity=figures,
         versions=installed_versions(),
@@ -261,13 +262,13 @@ def _check_target(target: Path, force: bool) -> None:
         raise BundleError("already holds a bundle", where=str(target), hint="give another --out, or --force")
 
 
-def _check_size(ready: Path, parameters: int, storage: Storage) -> None:
+def _check_size(ready: Path, parameters: int, *, half: bool) -> None:
     """Nothing. Errors: BundleError when the graph's files hold more than its weights once."""
     size = sum(path.stat().st_size for path in ready.glob(f"{MODEL_FILE}*"))
-    allowed = int(SIZE_FACTOR * parameters * (2 if storage == "fp16" else 4)) + SIZE_ALLOWANCE
-    if parameters and size > allowed:
+    allowed = int(SIZE_FACTOR * parameters * (2 if half else 4)) + SIZE_ALLOWANCE
+    if size > allowed:
         raise BundleError(
-            f"the graph takes {size:,} bytes for {parameters:,} weights, more than {allowed:,}: a table is stored twice",
+            f"the graph takes {size:,} bytes for {parameters:,} weights (at most {allowed:,}): a table is stored twice",
             hint="report it with the model's name",
         )
 

@@ -3,6 +3,7 @@
 `export_command` is the function to mount as a command; `app` is the same as a Typer application of its own.
 """
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 from rich.console import Console
 
 from evaluator.errors import BundleError, MorphorderError
+from evaluator.score.bundle import Bundle
 
 
 class PrecisionName(StrEnum):
@@ -73,30 +75,29 @@ def export_command(
                 trust_remote_code=trust_remote_code,
                 allow_pickle=allow_pickle,
                 force=force,
-                say=lambda step: status.update(step),
+                say=status.update,
             )
     except MorphorderError as error:
         console.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(error.exit_code) from error
+    for line in _measurements(bundle):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     size = sum(stamp.size for stamp in bundle.files.values()) / 1e6
-    worst = bundle.parity["max_abs_dlogp_nats"]
-    console.print(
-        f"parity with {bundle.parity['reference']}: |Δ log p| at most {worst:.1e} nats on {bundle.parity['masks']} masks",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
-    if "agreement" in bundle.parity:
-        figures = bundle.parity["agreement"]
-        console.print(
-            f"agreement of {bundle.precision} with fp32: top-1 {figures['top1']:.3f}, top-5 {figures['top5']:.3f}, "
-            f"mean |Δ log p| {figures['mean_abs_dlogp_nats']:.3f} on {figures['masks']} masks",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
     what = f"{bundle.architecture}, {bundle.precision}, {size:.1f} MB, {bundle.fingerprint}"
     typer.echo(f"{out}: bundle {bundle.name} ({what})")
+
+
+def _measurements(bundle: Bundle) -> Iterator[str]:
+    """Lines that say what the gates measured."""
+    parity = bundle.parity
+    worst, masks = parity["max_abs_dlogp_nats"], parity["masks"]
+    yield f"parity with {parity['reference']}: |Δ log p| at most {worst:.1e} nats on {masks} masks"
+    if "agreement" in parity:
+        figures = parity["agreement"]
+        yield (
+            f"agreement of {bundle.precision} with fp32: top-1 {figures['top1']:.3f}, top-5 {figures['top5']:.3f}, "
+            f"mean |Δ log p| {figures['mean_abs_dlogp_nats']:.3f} on {figures['masks']} masks"
+        )
 
 
 def _require_extra() -> None:

@@ -80,6 +80,12 @@ def weight_bytes(model: ModelProto) -> int:
                for t in model.graph.initializer)  # fmt: skip
 
 
+def count_weights(model: ModelProto) -> int:
+    """Numbers in all floating-point initializers."""
+    floats = {TensorProto.FLOAT, TensorProto.FLOAT16}
+    return sum(int(np.prod(t.dims)) for t in model.graph.initializer if t.data_type in floats)
+
+
 def save_graph(model: ModelProto, path: Path) -> list[Path]:
     """The files written: the graph, and its external data when the weights pass `EXTERNAL_ABOVE_BYTES`."""
     if weight_bytes(model) <= EXTERNAL_ABOVE_BYTES:

@@ -225,7 +225,9 @@ def fake_graph(
     return model
 
 
-def _labour(weights: dict[str, np.ndarray], rng: np.random.Generator, work: int, state: str, *, hang: bool) -> list[onnx.NodeProto]:  # type: ignore[type-arg]  # any number
+def _labour(
+    weights: dict[str, np.ndarray], rng: np.random.Generator, work: int, state: str, *, hang: bool
+) -> list[onnx.NodeProto]:  # type: ignore[type-arg]  # any number
     """Nodes that multiply a matrix `work` times, or for ever when the hang piece is shown, and add a zero of it."""
     node = helper.make_node
     side = 128
@@ -234,7 +236,7 @@ def _labour(weights: dict[str, np.ndarray], rng: np.random.Generator, work: int,
         "start": np.ones((side, side), np.float32),
         "rounds": np.array(work, np.int64),
         "forever": np.array(FOREVER, np.int64),
-        "go": np.array(True),  # noqa: FBT003
+        "go": np.array(True),
         "cap": np.array(1e30, np.float32),
     }
     square = helper.make_tensor_value_info("m_in", TensorProto.FLOAT, [side, side])

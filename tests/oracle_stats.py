@@ -286,9 +286,8 @@ def compare(t: Treebank, row: Row, a: tuple[str, str, bool], b: tuple[str, str, 
     if len(joined) == len(t.sentences):
         n = row["only_a"] + row["only_b"]
         assert math.isclose(row["p"], max(stats.binomtest(row["only_a"], n).pvalue if n else 1.0, 1e-40), rel_tol=1e-9)
-    elif not any(differences):
+    if not any(differences):
         row["p_mid"] = 1.0
-    row["p_mid"] = row["p_mid"] if any(differences) else 1.0
 
 
 def counts(frame: pd.DataFrame, treebanks: list[Treebank]) -> Row:

@@ -151,7 +151,7 @@ class Rule:
     """How a condition orders a sentence, and whether its order is drawn (has draws) or fixed."""
 
     order: Callable[[View, int, UInt64s], Int64s | None]
-    """(view, target, lots (units,) uint64) -> order (units,) int64, or None."""
+    """(view, target, lots (units,) uint64) -> order (units,) int64, or None. No order depends on the target so far."""
     random: bool = True
 
 

@@ -15,7 +15,7 @@ from evaluator.store.schemas import ITEMS
 from evaluator.types import Condition, Int16s, Int64s, UInt64s
 
 _ITEM = address("item")
-_BATCH = 16384  # base items per chunk of the table: bounds temporaries and keeps list offsets within int32
+_CHUNK_UNITS = 2**26  # length of all orders in one chunk of the table: bounds temporaries, keeps list offsets in int32
 
 
 def item_ids(base_keys: UInt64s, condition: Condition, draw: int, *, lemma: bool) -> UInt64s:
@@ -33,8 +33,10 @@ def items_table(candidates: Candidates, evaluation: Evaluation, settings: ItemSe
         row_of[members] = np.arange(len(members))
         lengths[members] = orders.shape[2]
     chunks = [ITEMS.empty_table()]
-    for begin in range(0, len(kept), _BATCH):
-        batch = kept[begin : begin + _BATCH]
+    ends = np.cumsum(lengths[kept] * len(settings.plan()) * 2)
+    for batch in np.split(kept, np.flatnonzero(np.diff(ends // _CHUNK_UNITS)) + 1):
+        if not len(batch):
+            continue
         per_base = lengths[batch] * len(settings.plan())
         starts = np.cumsum(per_base) - per_base
         flat = np.zeros(int(per_base.sum()), np.int16)

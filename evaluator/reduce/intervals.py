@@ -77,7 +77,10 @@ class Resamples:
 
 
 def stream(seed: int, treebank: str) -> np.random.Generator:
-    """The treebank's own random stream: Philox keyed by the 16-byte BLAKE2b hash of `seed NUL treebank`."""
+    """The treebank's own random stream: Philox keyed by the 16-byte BLAKE2b hash of `seed NUL treebank`.
+
+    NumPy may change how its generators turn bits into draws between versions (NEP 19): the manifest names the version.
+    """
     digest = hashlib.blake2b(f"{seed}\0{treebank}".encode(), digest_size=16).digest()
     return np.random.Generator(np.random.Philox(key=np.frombuffer(digest, dtype="<u8")))
 

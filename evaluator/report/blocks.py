@@ -183,9 +183,9 @@ def example_block(sample: Sample, *, with_text: bool) -> Html:
     )
 
 
-def definitions() -> Html:
+def definitions(document: Document) -> Html:
     """Block 6: every formula once, and what S and I cannot say."""
-    terms = [(el("dt", term, id=f"def-{anchor}"), el("dd", said)) for anchor, term, said in words.DEFINITIONS]
+    terms = [(el("dt", term, id=f"def-{anchor}"), el("dd", said)) for anchor, term, said in words.definitions(document)]
     limits = (
         "S and I compare accuracies. Where A(orig) is small, S swings with a handful of items and I stays near 0, "
         "whatever the model does: such cells are hatched, with the reason. Differences between languages also carry "

@@ -5,6 +5,7 @@ from typing import Any
 
 from evaluator.report.document import Document, condition_label, dose
 from evaluator.report.tables import Column, Entry, Table
+from evaluator.report.words import reason
 
 
 def comparisons(document: Document) -> Iterator[tuple[str, Table]]:
@@ -16,9 +17,9 @@ def comparisons(document: Document) -> Iterator[tuple[str, Table]]:
         Column("b", "B", "text"),
         Column("n", "n", "count", define="n"),
         Column("delta", "Δ = A − B", has_ci=True, define="delta"),
-        Column("only_a", "A ✓ B ✗", "count", define="mcnemar"),
-        Column("only_b", "A ✗ B ✓", "count", define="mcnemar"),
-        Column("p", "p", "p", define="mcnemar"),
+        Column("only_a", "A ✓ B ✗", "count", define="p"),
+        Column("only_b", "A ✗ B ✓", "count", define="p"),
+        Column("p", "p", "p", define="p"),
         Column("p_holm", "p Holm", "p", define="holm"),
         Column("verdict", "verdict", "text"),
     )
@@ -46,13 +47,17 @@ def _comparison(document: Document, row: Mapping[str, Any]) -> tuple[Entry, ...]
         Entry(_side(a)),
         Entry(_side(b) if not same_model else condition_label(b["condition"], b["lemma"])),
         Entry(row.get("n")),
-        Entry(row.get("delta"), row.get("delta_ci")),
+        Entry(row.get("delta"), row.get("delta_ci"), note=_why_empty(row)),
         Entry(row.get("only_a")),
         Entry(row.get("only_b")),
         Entry(row.get("p")),
         Entry(row.get("p_holm")),
         Entry(verdict(row)),
     )
+
+
+def _why_empty(row: Mapping[str, Any]) -> str:
+    return reason(row.get("reason"), "not computed") if row.get("delta") is None else ""
 
 
 def _side(side: Mapping[str, Any]) -> str:

@@ -54,6 +54,7 @@ class Cell(TypedDict, total=False):
     I_logp: float | None
     I_logp_ci: Interval
     floor: bool
+    S_floor: bool
     reason: str | None
     masks: Any
 
@@ -90,6 +91,11 @@ class Document:
         several = sum(other == language for other in self.languages.values()) > 1
         return f"{language} {treebank}" if several else language
 
+    def level(self) -> str:
+        """The level of every interval, as printed: `95 %`."""
+        confidence = (self.report.get("intervals") or {}).get("confidence")
+        return f"{100 * (confidence or 0.95):.3g} %"
+
     def has_lemma(self) -> bool:
         """True iff any cell is under +L."""
         return any(lemma for _, _, _, lemma in self.cells)
@@ -121,6 +127,11 @@ def condition_label(condition: str, lemma: bool = False) -> str:
     if not lemma:
         return label
     return "+L" if condition == "orig" else f"{label} +L"
+
+
+def at_floor(cell: Cell, metric: str) -> bool:
+    """Whether the cell says that S (or I) cannot be read off it, for lack of right answers to lose."""
+    return bool(cell.get("S_floor", cell.get("floor")) if metric == "S" else cell.get("floor"))
 
 
 def dose(condition: str) -> tuple[int, str]:

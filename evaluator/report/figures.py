@@ -61,8 +61,8 @@ def accuracy(document: Document) -> Figure | None:
     start = base.mark_rule(color=LIGHT["line"], strokeWidth=0.8).encode(alt.X("mean(start):Q"))
     chart = in_panels(document, rows, [tick, *interval_dots(base, x)], condition_axis(document), rule=start)
     caption = (
-        "A@1, the share of masked words found by the first answer, with 95 % interval (bootstrap over sentences); "
-        "light tick: first five answers (A@5); thin line: original order."
+        f"A@1, the share of masked words found by the first answer, with {document.level()} Wilson interval "
+        "(sentences as clusters); light tick: first five answers (A@5); thin line: original order."
     )
     return Figure("f1-accuracy", "Accuracy by condition", caption, extremes(rows), chart, "cells")
 
@@ -85,7 +85,8 @@ def drop(document: Document) -> Figure | None:
     axis = condition_axis(document, skip_orig=not document.has_lemma())
     chart = in_panels(document, rows, interval_dots(base, x), axis, rule=zero)
     caption = (
-        "Δ = A_c − A_orig over the same items, 95 % paired interval (bootstrap over sentences); claims rest on it."
+        f"Δ = A_c − A_orig over the same items, {document.level()} interval from a paired bootstrap over sentences; claims "
+        "rest on this figure."
     )
     return Figure("f2-drop", "Paired change in accuracy", caption, extremes(rows), chart, "cells-exact")
 
@@ -108,7 +109,7 @@ def draws(document: Document) -> Figure | None:
     layers = [span, dots, mean]
     chart = in_panels(document, rows, layers, condition_axis(document, skip_orig=True), spelt=False)
     caption = (
-        "One hollow dot per seed and draw, bar: the cell, grey line: its 95 % interval over sentences. Word forms."
+        f"One hollow dot per seed and draw, bar: the cell, line: its {document.level()} interval over sentences. Forms."
     )
     return Figure("f5-draws", "Spread over draws", f"{caption} {_spread(rows)}", "", chart, "draws")
 
@@ -160,9 +161,9 @@ def groups(document: Document) -> Figure | None:
     offset = alt.YOffset("name:N", sort=["orig", condition_label(strongest or "")])
     chart = in_panels(document, rows, [span, filled, hollow, few], axis, offset=offset)
     caption = (
-        "A@1 by part of speech, word forms, 95 % interval: filled circle in the original order, hollow diamond under "
-        f"{condition_label(strongest or 'orig')}. Sorted by n; groups under 30 items in grey with their n. Intervals are "
-        "not adjusted for the number of groups."
+        f"A@1 by part of speech, word forms, {document.level()} Wilson interval: filled circle in the original order, "
+        f"hollow diamond under {condition_label(strongest or 'orig')}. Sorted by n; groups under 30 items in grey with "
+        "their n. Intervals are not adjusted for the number of groups."
     )
     return Figure("f6-upos", "By part of speech", caption, "", chart, "by-upos")
 

@@ -46,7 +46,7 @@ def page(
             blocks.figure_block(document, drawn, pictures),
             compared,
             blocks.example_block(sample, with_text=with_text),
-            blocks.definitions(),
+            blocks.definitions(document),
             blocks.manifest(document),
         ),
         el("script", Html(_asset("page.js"))),

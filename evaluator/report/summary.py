@@ -46,7 +46,7 @@ def markdown_report(document: Document, drawn: Sequence[Figure], slugs: Mapping[
     )
     parts += [
         "## Definitions",
-        "\n".join(f"- **{markdown(term)}**: {markdown(said)}" for _, term, said in words.DEFINITIONS),
+        "\n".join(f"- **{markdown(term)}**: {markdown(said)}" for _, term, said in words.definitions(document)),
     ]
     return ("\n\n".join(part.rstrip("\n") for part in parts if part) + "\n").encode("utf-8")
 
@@ -71,7 +71,7 @@ def terminal_table(report: Mapping[str, Any]) -> RichTable:
 
 
 def summary_lines(report: Mapping[str, Any], path: str = "") -> list[str]:
-    """The ending of a run in ≤ 10 plain lines: A_orig, S and I by model × language, what is missing, the report's path."""
+    """The ending of a run, ≤ 10 plain lines: A_orig, S and I by model × language, what is missing, the path."""
     document = open_document(report)
     strongest = document.strongest()
     pairs = [(model, treebank) for model in document.models for treebank in document.treebanks]

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from evaluator.report.document import Cell, Document, Interval, condition_label
+from evaluator.report.document import Cell, Document, Interval, at_floor, condition_label
 from evaluator.report.palette import diverging_class, sequential_class
+from evaluator.report.words import reason
 
+FEW = "under 5 hits, or under a tenth of the original's, leave too little to lose"
 Kind = Literal["number", "count", "p", "text"]
 
 
@@ -207,12 +209,8 @@ def _metric(cell: Cell, key: str, *, flag_floor: bool = False, expected: bool = 
     value: Any = cell.get(key)
     ends: Any = cell.get(f"{key}_ci")
     if value is None:
-        return Entry(None, note=(cell.get("reason") or "not computed") if expected else "")
-    note = (
-        f"at the floor: {cell.get('reason') or 'too few right answers to lose'}"
-        if flag_floor and cell.get("floor")
-        else ""
-    )
+        return Entry(None, note=reason(cell.get("reason"), "not computed") if expected else "")
+    note = f"floor: {reason(cell.get('reason'), FEW)}" if flag_floor and at_floor(cell, key) else ""
     return Entry(value, ends, note)
 
 
@@ -223,7 +221,7 @@ def _partial_note(cell: Cell) -> str:
 
 def _shaded_s(cell: Cell) -> Entry:
     plain = _metric(cell, "S", flag_floor=True)
-    if cell.get("floor") or not isinstance(plain.value, float | int):
+    if at_floor(cell, "S") or not isinstance(plain.value, float | int):
         return Entry(plain.value, plain.ci, plain.note, shade="floor")
     return Entry(plain.value, plain.ci, plain.note, shade=sequential_class(plain.value))
 
@@ -235,7 +233,7 @@ def _shaded_i(cell: Cell) -> Entry:
         return Entry(None, note=plain.note, shade="floor")
     bar = (ends[0], ends[1], float(plain.value)) if ends else None
     certain = plain.ci is not None and (plain.ci[0] > 0 or plain.ci[1] < 0)
-    shade = "floor" if cell.get("floor") else diverging_class(plain.value) if certain else ""
+    shade = "floor" if at_floor(cell, "I") else diverging_class(plain.value) if certain else ""
     return Entry(plain.value, plain.ci, plain.note, shade=shade, bar=bar)
 
 
@@ -257,5 +255,5 @@ def changes(document: Document) -> Table:
 def _change(cell: Cell) -> Entry:
     lost, ends = cell.get("D"), cell.get("D_ci")
     if lost is None:
-        return Entry(None, note=cell.get("reason") or "not computed")
+        return Entry(None, note=reason(cell.get("reason"), "not computed"))
     return Entry(-lost, None if ends is None else (-ends[1], -ends[0]))

@@ -2,16 +2,17 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
-from evaluator.report.document import Document, condition_label
+from evaluator.reduce.block import REASONS, Reason
+from evaluator.report.document import Document, at_floor, condition_label
 from evaluator.report.formats import count, interval, number
 
 DEFINITIONS: tuple[tuple[str, str, str], ...] = (
     (
         "n",
         "n",
-        "Items counted in a cell. Only complete cases count: base items whose every cell was scored by every model.",
+        "Base items counted in a cell. Only complete cases count: those whose every cell was scored by every model.",
     ),
     (
         "A",
@@ -53,25 +54,46 @@ DEFINITIONS: tuple[tuple[str, str, str], ...] = (
     (
         "ci",
         "intervals",
-        "95 %, bootstrap over sentences (clusters), paired wherever two cells are compared; in brackets.",
+        "{level}, in brackets. Shares: Wilson with the effective number of items, sentences being clusters. D, S, I and Δ: "
+        "paired bootstrap over sentences.",
     ),
-    ("mcnemar", "McNemar", "Exact test on the items only one side gets right (A ✓ B ✗ against A ✗ B ✓)."),
-    ("holm", "Holm", "p adjusted for all comparisons of its family; verdicts use the adjusted p at .05."),
+    (
+        "p",
+        "p",
+        "Exact sign-flip test over sentences on the items only one side gets right (A ✓ B ✗ against A ✗ B ✓); McNemar's "
+        "test where every sentence has one pair.",
+    ),
+    (
+        "holm",
+        "Holm",
+        "p adjusted within its family: orders and +L per model and language, models per language. Verdicts use it at .05.",
+    ),
     (
         "floor",
         "floor",
-        "Too few right answers in the original order to lose any. S and I are then not shaded and prove nothing: read "
-        "the log-probabilities.",
+        "Under 5 hits, or under a tenth of the original's: too little is left to lose. S and I are then hatched, not "
+        "shaded, and prove nothing: read the log-probabilities.",
     ),
 )
 """(anchor, term, definition), printed in the page and linked from table headers."""
+
+
+def reason(code: str | None, otherwise: str) -> str:
+    """Why a value is missing, in words; a code this version does not know is shown as it is."""
+    return REASONS.get(cast(Reason, code), code.replace("_", " ")) if code else otherwise
+
+
+def definitions(document: Document) -> Iterator[tuple[str, str, str]]:
+    """(anchor, term, definition) of everything the report measures, with this run's interval level."""
+    for anchor, term, said in DEFINITIONS:
+        yield anchor, term, said.replace("{level}", document.level())
 
 
 _SCRAMBLING = {"full": "full scrambling", "partial": "scrambling the content words", "reverse": "reversing the order"}
 
 
 def findings(document: Document) -> Iterator[str]:
-    """One sentence per model: what the strongest perturbation did to A@1 and S, by language, never pooled over languages."""
+    """One sentence per model: what the strongest perturbation did to A@1 and S, by language, never pooled."""
     strongest = document.strongest()
     if strongest is None:
         return
@@ -103,7 +125,7 @@ def _finding(label: str, found: list[tuple[str, Any, Any]]) -> str:
     )
     span = f"{_span(starts)} to {_span(ends)}"
     sensitive = [
-        (place, after["S"]) for place, _, after in found if after.get("S") is not None and not after.get("floor")
+        (place, after["S"]) for place, _, after in found if after.get("S") is not None and not at_floor(after, "S")
     ]
     s = f"; S {_span(sensitive)}" if sensitive else "; S not interpretable (floor)"
     return f"{label} took A@1 from {span}{s}, over {len(found)} languages."
@@ -117,12 +139,18 @@ def _span(values: list[tuple[str, float]]) -> str:
 
 
 def badge(document: Document) -> tuple[bool, str]:
-    """(complete?, words): `complete: 4,800 items scored` or `partial: 3,120 of 4,800 scored`."""
+    """(complete?, words): `complete: 4,790 items scored, 10 skipped by rule` or `partial: 3,120 of 4,800 items scored`."""
     counts = document.report.get("counts") or {}
-    items, scored = counts.get("items"), counts.get("scored")
-    if items is not None and items == scored:
-        return True, f"complete: {count(items)} items scored"
-    return False, f"partial: {count(scored)} of {count(items)} scored"
+    items, scored, failed = counts.get("items"), counts.get("scored"), counts.get("failed") or 0
+    skipped = sum((counts.get("skipped") or {}).values()) - failed
+    unscored = [
+        m for m in (document.report.get("manifest") or {}).get("models") or [] if m.get("unique_rows", 0) is None
+    ]
+    if items is not None and not failed and not unscored and items == scored + skipped:
+        return True, f"complete: {count(scored)} items scored" + (
+            f", {count(skipped)} skipped by rule" if skipped else ""
+        )
+    return False, f"partial: {count(scored)} of {count(items)} items scored"
 
 
 def missing(document: Document) -> str:
@@ -133,7 +161,7 @@ def missing(document: Document) -> str:
 
 
 def redacted(value: Any) -> Any:
-    """`value` with the folders of absolute local paths cut off: a report is mailed to people who should not see them."""
+    """`value` with the folders of absolute local paths cut off, since reports are mailed."""
     if isinstance(value, str):
         return re.sub(r"(?<![\w:/.])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"]+[/\\])+([^\s/\\'\"]*)", r"…/\1", value)
     if isinstance(value, dict):

@@ -1,5 +1,6 @@
 """The one door to onnxruntime: a session over a bundle's graph, on the device that was asked for and no other."""
 
+import importlib
 import importlib.metadata
 import os
 from dataclasses import dataclass
@@ -110,12 +111,11 @@ def _onnxruntime() -> ModuleType:
             hint="pip uninstall -y onnxruntime onnxruntime-gpu && pip install 'morphorder[cpu]' (or [gpu])",
         )
     try:
-        import onnxruntime
+        return importlib.import_module("onnxruntime")
     except ImportError as error:
         raise UserError(
             "no onnxruntime is installed", hint="pip install 'morphorder[cpu]', or 'morphorder[gpu]' on a GPU machine"
         ) from error
-    return onnxruntime
 
 
 def _first_line(error: Exception) -> str:

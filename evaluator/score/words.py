@@ -41,7 +41,8 @@ def k_best(ids: Int64s, logp: npt.NDArray[np.floating], k: int) -> tuple[Int64s,
 def near_ties(scores: Float64s) -> Bools:
     """(words) whether any two neighbours among the best are closer than `NEAR_TIE_NATS`."""
     close: Bools = -np.diff(scores, axis=1) < NEAR_TIE_NATS
-    return np.logical_or.reduce(close, axis=1)
+    any_close: Bools = np.any(close, axis=1)
+    return any_close
 
 
 def places(best: Int64s, golds: Int64s) -> Int64s:

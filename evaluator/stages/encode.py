@@ -86,6 +86,7 @@ def encode(
     facts = {
         "shards": row_shards,
         "rows": unique.count,
+        "shard_rows": shard_rows,
         "whole_text_equal": whole_text_agreement(sentences, units, cutter, spacing),
     }
     write_stage(rows_set, facts)

@@ -16,6 +16,7 @@ from evaluator.reduce.summary import report_data
 from evaluator.report.render import render_report
 from evaluator.stages.encode import ModelFolder, open_cutter
 from evaluator.stages.manifest import manifest_of
+from evaluator.store import schemas
 from evaluator.store.run import RunFolder, read_stage
 from evaluator.store.shards import parquet_bytes
 
@@ -46,11 +47,30 @@ def outcomes_of(run: RunFolder, models: Sequence[ModelFolder], config: Config, r
 def _answers(run: RunFolder, model: ModelFolder, config: Config) -> tuple[ModelFolder, ModelAnswers] | None:
     bundle = model.bundle
     scored = run.scored(bundle.tokenizer_fingerprint, bundle.fingerprint, config.k)
-    done = read_stage(scored)
-    if done is None:
+    encoded = read_stage(run.rows(bundle.tokenizer_fingerprint))
+    if encoded is None:
         return None
-    table = scored.read_all(int(done["shards"]))
+    shards = range(int(encoded["shards"]))
+    done = [shard for shard in shards if scored.is_done(shard)]
+    if shards and not done:
+        return None
+    parts = [
+        scored.read(s) if s in done else _not_scored(run.rows(bundle.tokenizer_fingerprint).read(s)) for s in shards
+    ]
+    table = pa.concat_tables(parts) if parts else schemas.SCORED.empty_table()
     return model, ModelAnswers(bundle.name, bundle.precision, table, open_cutter(model))
+
+
+def _not_scored(rows: pa.Table) -> pa.Table:
+    """What stands for a shard that was never finished: every row failed, so that its items are counted as missing."""
+    count = rows.num_rows
+    columns = {
+        "row": rows["row"],
+        "near_tie": pa.array([False] * count),
+        "failed": pa.array(["not_scored"] * count, pa.string()),
+    }
+    empty = {f.name: pa.array([[]] * count, f.type) for f in schemas.SCORED if f.name not in columns}
+    return pa.table([{**columns, **empty}[name] for name in schemas.SCORED.names], schema=schemas.SCORED)
 
 
 def report(

@@ -4,12 +4,13 @@ from time import perf_counter
 from typing import Any
 
 from evaluator.config import Config
-from evaluator.errors import MorphorderError, StoreError
+from evaluator.errors import ConfigError, MorphorderError, StoreError
 from evaluator.executor import ScoreJob, ShardDone, engine_named
 from evaluator.progress import Reporter
 from evaluator.score.shard import ScoreSettings
 from evaluator.stages.encode import ModelFolder
 from evaluator.store.run import RunFolder, read_stage, write_stage
+from evaluator.store.shards import ShardSet
 
 
 def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter) -> dict[str, Any]:
@@ -22,8 +23,12 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
         raise StoreError("its rows are not finished", where=str(rows.location), hint="run: morphorder encode")
     if (done := read_stage(scored)) is not None:
         return done
-    if config.k > model.bundle.vocab_size:
-        raise MorphorderError(f"k = {config.k} is more than the vocabulary of {model.bundle.name}")
+    if config.k > model.bundle.top_k:
+        raise ConfigError(
+            f"k = {config.k}, but the graph of {model.bundle.name} keeps {model.bundle.top_k} pieces per mask",
+            where="k",
+            hint="lower k",
+        )
     shards = range(int(encoded["shards"]))
     pending = [s for s in shards if not scored.is_done(s)]
     job = ScoreJob(
@@ -37,7 +42,7 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
     began = perf_counter()
     reports: list[ShardDone] = []
     with reporter.stage(f"score {model.bundle.name}", int(encoded["rows"]), "rows") as meter:
-        meter.advance(int(encoded["rows"]) - sum(_size(s, encoded, config) for s in pending))
+        meter.advance(int(encoded["rows"]) - sum(_size(s, encoded) for s in pending))
         if pending:
             for report in engine_named(config.engine)(job, pending, config.ray.model_dump()):
                 reports.append(report)
@@ -51,7 +56,7 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
     facts = {
         "rows": int(encoded["rows"]),
         "shards": len(shards),
-        "failed": sum(scored.read(s)["failed"].null_count < scored.read(s).num_rows for s in shards),
+        "failed": sum(_failed(scored, s) for s in shards),
         "provider": reports[0].provider if reports else config.scoring.provider,
         "wall_s": perf_counter() - began,
         "rows_now": sum(r.rows for r in reports),
@@ -62,5 +67,10 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
     return facts
 
 
-def _size(shard: int, encoded: dict[str, Any], config: Config) -> int:
-    return min(config.scoring.shard_rows, int(encoded["rows"]) - shard * config.scoring.shard_rows)
+def _failed(scored: ShardSet, shard: int) -> int:
+    column = scored.read(shard)["failed"]
+    return len(column) - int(column.null_count)
+
+
+def _size(shard: int, encoded: dict[str, Any]) -> int:
+    return min(int(encoded["shard_rows"]), int(encoded["rows"]) - shard * int(encoded["shard_rows"]))

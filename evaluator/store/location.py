@@ -7,6 +7,7 @@ closes. Names that begin with `_` are temporary and never listed.
 import os
 import uuid
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +18,11 @@ from evaluator.errors import StoreError
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A folder in some file system; `text` is what the user wrote and what travels to workers."""
+    """A folder in some file system; `text` is what the user wrote and what travels to workers.
+
+    A URI may end in a query (`s3://bucket/run?region=eu-west-1&endpoint_override=…`): it says how to reach the place and
+    is part of no name, so `str` leaves it out.
+    """
 
     text: str
 
@@ -27,7 +32,10 @@ class Location:
         if isinstance(place, Location):
             return place
         text = str(place)
-        return cls(text.rstrip("/")) if "://" in text else cls(str(Path(text).absolute()))
+        if "://" not in text:
+            return cls(str(Path(text).absolute()))
+        place, mark, query = text.partition("?")
+        return cls(f"{place.rstrip('/')}{mark}{query}")
 
     @property
     def is_local(self) -> bool:
@@ -36,19 +44,14 @@ class Location:
     def _opened(self) -> tuple[pafs.FileSystem, str]:
         if self.is_local:
             return pafs.LocalFileSystem(), self.text
-        try:
-            files, root = pafs.FileSystem.from_uri(self.text)
-        except (pa.ArrowInvalid, OSError, ValueError) as error:
-            raise StoreError(
-                f"cannot open: {error}", where=self.text, hint="use a path or an s3:// or gs:// URI"
-            ) from error
-        return files, root
+        return _file_system(self.text)
 
     def __truediv__(self, name: str) -> "Location":
-        return Location(f"{self.text}/{name}")
+        place, mark, query = self.text.partition("?")
+        return Location(f"{place}/{name}{mark}{query}")
 
     def __str__(self) -> str:
-        return self.text
+        return self.text if self.is_local else self.text.partition("?")[0]
 
     def exists(self, name: str) -> bool:
         """Whether the file `name` is there, finished."""
@@ -72,7 +75,7 @@ class Location:
             with files.open_input_file(f"{root}/{name}") as file:
                 return file.read_buffer()
         except OSError as error:
-            raise StoreError(f"cannot read: {error}", where=f"{self.text}/{name}") from error
+            raise StoreError(f"cannot read: {error}", where=f"{self}/{name}") from error
 
     def write(self, name: str, content: bytes | pa.Buffer) -> None:
         """Writes a file, all or nothing. Errors: StoreError when the place is full, read-only or out of reach."""
@@ -87,8 +90,28 @@ class Location:
         except OSError as error:
             reason = error.strerror or str(error)
             raise StoreError(
-                f"cannot write: {reason}", where=f"{self.text}/{name}", hint="nothing finished is lost"
+                f"cannot write: {reason}", where=f"{self}/{name}", hint="nothing finished is lost"
             ) from error
+
+    def delete(self, name: str) -> None:
+        """Removes a file, if it is there."""
+        files, root = self._opened()
+        try:
+            files.delete_file(f"{root}/{name}")
+        except FileNotFoundError:
+            return
+
+
+@lru_cache(maxsize=256)
+def _file_system(uri: str) -> tuple[pafs.FileSystem, str]:
+    """The file system of a URI and the path in it; kept, since each holds a pool of connections."""
+    try:
+        files, root = pafs.FileSystem.from_uri(uri)
+    except (pa.ArrowInvalid, OSError, ValueError) as error:
+        raise StoreError(
+            f"cannot open: {error}", where=uri.partition("?")[0], hint="use a path or an s3:// or gs:// URI"
+        ) from error
+    return files, root
 
 
 def _write_durably(path: Path, content: bytes | pa.Buffer) -> None:

@@ -35,7 +35,14 @@ def made_up_rows(bundle: Bundle, *, first: int, count: int, poison: tuple[int, .
 
 
 def make_job(
-    place: str | Path, folder: Path, bundle: Bundle, *, shards: int, rows: int = 16, poison: tuple[int, ...] = (), k: int = 5
+    place: str | Path,
+    folder: Path,
+    bundle: Bundle,
+    *,
+    shards: int,
+    rows: int = 16,
+    poison: tuple[int, ...] = (),
+    k: int = 5,
 ) -> ScoreJob:
     """A job of `shards` shards of `rows` rows, its run folder at `place` with the rows in it."""
     location = Location.of(place)

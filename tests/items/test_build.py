@@ -83,6 +83,13 @@ def test_dose_by_hand() -> None:
             assert (item["moved"], item["displacement"], item["neighbours_kept"]) == (6, 3, 0)
 
 
+def test_chunks_of_the_table_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = corpus(12)
+    whole = build_items(made, ItemSettings()).items
+    monkeypatch.setattr("evaluator.items.table._CHUNK_UNITS", 1000)
+    assert build_items(made, ItemSettings()).items.to_pylist() == whole.to_pylist()
+
+
 def test_plus_l_has_the_same_orders() -> None:
     items = build_items(corpus(20), ItemSettings()).items.to_pylist()
     for plain, twin in zip(items[::2], items[1::2], strict=True):

@@ -103,6 +103,14 @@ def test_coverage_at_the_floor_does_not_collapse() -> None:
     assert 0.93 <= coverage((0.05, 0.005, 0.03, 0.004), 0.3, 400)[0] <= 0.985
 
 
+@pytest.mark.parametrize(("p", "rho"), [(0.05, 0.4), (0.25, 0.4), (0.25, 0.9)])
+def test_coverage_of_clustered_wilson(p: float, rho: float) -> None:
+    hits = simulated_hits((p, p, p, p), rho, 999, 3)[:, ::4].T  # (simulations, sentences)
+    total = hits.sum(axis=1)
+    low, high = wilson(total, np.full(len(total), 999), effective_size(hits, np.full(333, 3)), 0.95)
+    assert 0.93 <= float(((low <= p) & (p <= high)).mean()) <= 0.97
+
+
 if __name__ == "__main__":
     for accuracy in (
         (0.05, 0.03, 0.04, 0.025),

@@ -22,7 +22,7 @@ def unscored(rows: list[dict[str, Any]], reason: str, **values: Any) -> list[dic
 
 FORMS, ONE = run(sentences=16, lemmas=(False,)), run(sentences=16, models=("m1",))
 RUNS: dict[str, list[dict[str, Any]]] = {
-    "one item a sentence": run(treebanks=("A", "B"), sentences=24),
+    "one item a sentence": run(treebanks=("A", "B"), sentences=24, conditions=("orig", "full")),
     "seeds and draws": run(sentences=20, seeds=(0, 1), draws={"full": 3, "partial": 2}, skip=0.004),
     "no +L": FORMS,
     "no orig": run(sentences=16, conditions=("full", "partial"), models=("m1",)),
