@@ -70,7 +70,8 @@ def supply() -> tuple[dict[str, float], dict[str, float]]:
 
 def room(demand: Demand) -> int:
     """How many workers the nodes now alive can hold together, were they free."""
-    nodes = [n["Resources"] for n in ray.nodes() if n["Alive"]]
+    alive = (n for n in ray.nodes() if n["Alive"])  # type: ignore[no-untyped-call]
+    nodes = [n["Resources"] for n in alive]
     return sum(min(int(node.get(kind, 0) / amount + 1e-6) for kind, amount in demand.bundle.items()) for node in nodes)
 
 

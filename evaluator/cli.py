@@ -14,7 +14,6 @@ from evaluator.config import Config, read_config
 from evaluator.doctor import doctor_command
 from evaluator.errors import ConfigError, MorphorderError
 from evaluator.progress import ProgressStyle, Reporter
-from evaluator.report.summary import summary_lines, terminal_table
 from evaluator.show import show_command
 from evaluator.stages import run as stages
 from evaluator.stages.encode import encode, open_models
@@ -223,6 +222,8 @@ def _answer(document: dict[str, Any], folder: str, *, as_json: bool, problems: t
             )
         )
         return
+    from evaluator.report.summary import summary_lines, terminal_table  # the drawing libraries load only here
+
     Console(width=None if sys.stdout.isatty() else 160).print(terminal_table(document))
     for line in summary_lines(document):
         print(line)

@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from evaluator.errors import ConfigError
-from evaluator.types import Condition, Spacing
+from evaluator.types import CONTENT_UPOS, Condition, Spacing
 
-CONTENT_UPOS = ("NOUN", "VERB", "ADJ", "ADV", "PROPN")
 PAPER_CONDITIONS: tuple[Condition, ...] = ("orig", "full", "partial", "head", "head_all")
 BUNDLED_MODELS = ("wordpiece", "unigram")
 DEMO = "demo"

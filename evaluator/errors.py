@@ -5,6 +5,7 @@ MorphorderError            exit 1: something failed that is not the user's doing
     ├── ConfigError        a setting that cannot be used
     ├── TreebankError      a treebank that cannot be read at all (damaged sentences are excluded, not raised)
     ├── BundleError        a model bundle that is incomplete, altered or of the wrong kind
+    ├── DatasetError       a data set, word list or corpus that does not follow its documented form
     └── StoreError         a run folder that cannot be read, written or continued
 """
 
@@ -50,6 +51,12 @@ class BundleError(UserError):
     """A model bundle that is incomplete, altered or of the wrong kind."""
 
     code = "bundle"
+
+
+class DatasetError(UserError):
+    """A data set, word list or corpus that does not follow its documented form."""
+
+    code = "dataset"
 
 
 class StoreError(UserError):

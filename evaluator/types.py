@@ -30,6 +30,9 @@ Float64s = npt.NDArray[np.float64]
 Float32s = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 
+CONTENT_UPOS = ("NOUN", "VERB", "ADJ", "ADV", "PROPN")
+"""Universal Dependencies' open classes without INTJ: what `partial` permutes, whatever may be a target."""
+
 NO_HEAD = -2
 """Head of a unit whose annotated head is missing, out of range or not a number."""
 ROOT = -1

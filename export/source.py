@@ -16,6 +16,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from transformers import CONFIG_MAPPING
 
 from evaluator.errors import BundleError
 from export.graph import first_line
@@ -104,7 +105,7 @@ def _folder_source(folder: Path, label: str, revision: str, trust_remote_code: b
         )
     if safetensors or (pickled and allow_pickle):
         config = read_config(folder)
-        if config.get("auto_map") and not trust_remote_code and not config.get("model_type"):
+        if "auto_map" in config and config.get("model_type") not in CONFIG_MAPPING and not trust_remote_code:
             raise BundleError(
                 "the model brings its own code", where=label, hint="read it, then pass --trust-remote-code"
             )

@@ -6,8 +6,7 @@ from typing import Literal
 from evaluator.errors import ConfigError
 from evaluator.items.conditions import CONDITIONS
 from evaluator.items.subset import SubsetRow
-from evaluator.items.views import CONTENT_UPOS
-from evaluator.types import Condition
+from evaluator.types import CONTENT_UPOS, Condition
 
 MAX_UNITS = 32767
 """Orders are int16."""

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluator.types import ROOT, Bools, Int32s, Int64s, Sentence
+from evaluator.types import CONTENT_UPOS, ROOT, Bools, Int32s, Int64s, Sentence
 
-CONTENT_UPOS = ("NOUN", "VERB", "ADJ", "ADV", "PROPN")
-"""Universal Dependencies' open classes without INTJ: what `partial` permutes, whatever may be a target."""
 CORE_RELATIONS = frozenset(("nsubj", "csubj", "obj", "iobj", "ccomp", "xcomp"))
 """The core arguments of clausal predicates, https://universaldependencies.org/u/dep/ ; subtypes belong to them."""
 

@@ -8,13 +8,13 @@ from evaluator.report import tables, words
 from evaluator.report.cards import card
 from evaluator.report.comparisons import comparisons
 from evaluator.report.document import Document
-from evaluator.report.examples import OUTCOMES_IN_WORDS, Sample
+from evaluator.report.examples import AT_LEAST, OUTCOMES_IN_WORDS, Sample
 from evaluator.report.formats import count, json_for_script, number
 from evaluator.report.markup import Child, Html, el
 from evaluator.report.panels import Figure
 from evaluator.report.table_formats import table_html
 
-EXAMPLES_IN_PAGE = 50
+EXAMPLES_IN_PAGE = AT_LEAST
 """Examples readable without the script."""
 LONG_TABLE = 40
 """Rows beyond which a table starts folded."""
@@ -167,7 +167,7 @@ def example_block(sample: Sample, *, with_text: bool) -> Html:
     return section(
         "examples",
         "Examples",
-        el("p", f"Now {sample.rule}.", class_="soft"),
+        el("p", f"Now {sample.rule()}; the rest is in outcomes.parquet.", class_="soft"),
         privacy,
         el(
             "p",

@@ -21,8 +21,10 @@ from evaluator.report.formats import count, number, visible, well_formed
 from evaluator.report.lines import Line, cut, direction, language_tag
 
 MAX_EXAMPLES = 2000
-MAX_BYTES = 520_000
-"""Cap of all examples as JSON, so that a page with figures stays under 1.5 MB."""
+MAX_BYTES = 800_000
+"""Cap of all examples as JSON; `page` shows fewer where its tables and figures take the room."""
+AT_LEAST = 50
+"""Examples kept however long the page is."""
 
 Outcome = Literal["lost", "gained", "kept", "missed"]
 OUTCOMES_IN_WORDS: dict[Outcome, tuple[str, str]] = {
@@ -65,11 +67,33 @@ class Example(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The chosen examples, how many pairs there were to choose from, and the rule in words."""
+    """The chosen examples, how many pairs there were to choose from, and from what."""
 
     examples: tuple[Example, ...]
     pairs: int
-    rule: str
+    of: str
+
+    def rule(self) -> str:
+        """What is shown of how much, and why these."""
+        return (
+            f"showing {count(len(self.examples))} of {count(self.pairs)} {self.of}: taken in turns from every model × "
+            "language × condition × outcome, the largest changes in log p(gold) first, then by hash"
+        )
+
+    def within(self, max_bytes: int) -> "Sample":
+        """The sample cut to as many leading examples as fit, never under `AT_LEAST`."""
+        kept, size = 0, 0
+        for example in self.examples:
+            size += example_bytes(example)
+            if size > max_bytes and kept >= AT_LEAST:
+                break
+            kept += 1
+        return Sample(self.examples[:kept], self.pairs, self.of)
+
+
+def example_bytes(example: Example) -> int:
+    """Bytes of the example as JSON in the page."""
+    return len(json.dumps(example, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
 
 
 def choose(document: Document, rows: pa.Table, total: int, sentences: pa.Table | None, *, with_text: bool) -> Sample:
@@ -81,25 +105,16 @@ def choose(document: Document, rows: pa.Table, total: int, sentences: pa.Table |
     partners = _by_key(rows, [index for pair in chosen for index in pair])
     spelt = _spellings(rows, chosen, sentences) if with_text else {}
     models = {name: i for i, name in enumerate(document.models)}
+    records = rows.take(pa.array([index for pair in chosen for index in pair], pa.int64())).to_pylist()
     examples: list[Example] = []
     size = 0
-    records = rows.take(pa.array([index for pair in chosen for index in pair], pa.int64())).to_pylist()
     for before, after in zip(records[::2], records[1::2], strict=True):
-        example = _example(document, before, after, partners, spelt, models, with_text)
-        size += len(json.dumps(example, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
-        if size > MAX_BYTES and examples:
+        examples.append(_example(document, before, after, partners, spelt, models, with_text))
+        size += example_bytes(examples[-1])
+        if size > MAX_BYTES:
             break
-        examples.append(example)
-    among = (
-        f"{count(pairs)} changed items"
-        if rows.num_rows >= total * 0.5
-        else f"{count(pairs)} changed items of a fixed hash sample"
-    )
-    rule = (
-        f"showing {count(len(examples))} of {among}: taken in turns from every model × language × condition × outcome, "
-        "the largest changes in log p(gold) first, then by hash; the rest is in outcomes.parquet"
-    )
-    return Sample(tuple(examples), pairs, rule)
+    of = "changed items" if rows.num_rows >= total * 0.5 else "changed items of a fixed hash sample"
+    return Sample(tuple(examples), pairs, of)
 
 
 def _pairs(document: Document, rows: pa.Table) -> tuple[list[tuple[int, int]], int]:

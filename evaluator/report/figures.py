@@ -85,8 +85,8 @@ def drop(document: Document) -> Figure | None:
     axis = condition_axis(document, skip_orig=not document.has_lemma())
     chart = in_panels(document, rows, interval_dots(base, x), axis, rule=zero)
     caption = (
-        f"Δ = A_c − A_orig over the same items, {document.level()} interval from a paired bootstrap over sentences; claims "
-        "rest on this figure."
+        f"Δ = A_c − A_orig over the same items, {document.level()} interval from a paired bootstrap over sentences; "
+        "claims rest on this figure."
     )
     return Figure("f2-drop", "Paired change in accuracy", caption, extremes(rows), chart, "cells-exact")
 

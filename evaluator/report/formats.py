@@ -50,6 +50,8 @@ def interval(ends: Sequence[float] | None, *, minus: str = MINUS) -> str:
 
 def well_formed(text: str) -> str:
     """`text` with lone surrogates as U+FFFD and controls as visible pictures: encodable and parseable anywhere."""
+    if text.isprintable():
+        return text
     return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]", _stand_in, text)
 
 
@@ -66,6 +68,8 @@ def visible(word: str) -> str:
     """A word on its own with what cannot be seen made visible: `∅`, `␣`, `⟨U+202E⟩`. Not for text a model reads."""
     if not word:
         return "∅"
+    if word.isprintable() and " " not in word:
+        return word
     return "".join(_seen(character) for character in well_formed(word))
 
 
@@ -81,6 +85,8 @@ def invisibles(text: str) -> str:
 
     ZWNJ and ZWJ are spelling in Persian and Hindi and are named too: they are part of what the model read.
     """
+    if text.isprintable():
+        return ""
     found = [c for c in text if c != " " and unicodedata.category(c) in ("Cf", "Zl", "Zp", "Zs", "Co")]
     return " ".join(dict.fromkeys(f"U+{ord(c):04X}" for c in found))
 

@@ -12,6 +12,10 @@ from evaluator.report.markup import Html, el, join
 from evaluator.report.palette import stylesheet_variables
 from evaluator.report.panels import Figure
 
+MAX_BYTES = 1_450_000
+"""Size the page is kept under by showing fewer examples: what mail and old machines still open at once."""
+OVERHEAD_BYTES = 260_000
+"""Style, script, head, and the cards of the examples that are in the page without the script."""
 CONTENTS = (
     ("results", "Results"),
     ("figures", "Figures"),
@@ -33,22 +37,18 @@ def page(
 ) -> bytes:
     """The whole page as UTF-8; `pictures` holds each figure's SVG by name."""
     compared = blocks.comparison_block(document)
+    before = [blocks.health(document), blocks.headline(document, slugs)]
+    before += [blocks.figure_block(document, drawn, pictures), *([compared] if compared else [])]
+    after = [blocks.definitions(document), blocks.manifest(document)]
+    fixed = sum(len(block.encode("utf-8", "replace")) for block in [*before, *after]) + OVERHEAD_BYTES
+    shown = blocks.example_block(sample.within(MAX_BYTES - fixed), with_text=with_text)
     files = ["report.json", "report.md", "outcomes.parquet", "tables/cells-exact.csv"]
     links = [el("a", title, href=f"#{anchor}") for anchor, title in CONTENTS if anchor != "comparisons" or compared]
     body = el(
         "body",
         blocks.head(document, files),
         el("nav", links, class_="contents", aria_label="Contents"),
-        el(
-            "main",
-            blocks.health(document),
-            blocks.headline(document, slugs),
-            blocks.figure_block(document, drawn, pictures),
-            compared,
-            blocks.example_block(sample, with_text=with_text),
-            blocks.definitions(document),
-            blocks.manifest(document),
-        ),
+        el("main", before, shown, after),
         el("script", Html(_asset("page.js"))),
     )
     return join([Html("<!DOCTYPE html>\n"), el("html", _head(document), body, lang="en"), Html("\n")]).encode("utf-8")

@@ -182,10 +182,9 @@ def faceted(layered: Any, rows: Sequence[Row], panels: Sequence[str], columns: i
     facet = alt.Facet(
         "panel:N", sort=list(panels), title=None, header=alt.Header(labelFontWeight=600, labelAnchor="start")
     )
-    whole = alt.layer(*layered.layer).properties(width=layered.width, height=layered.height)
-    chart = whole.properties(data=alt.InlineData(values=[_rounded({**row, "zero": 0}) for row in rows])).facet(
-        facet=facet, columns=columns, spacing=18
-    )
+    # The rows join after Altair is done: it copies and validates its data at every step.
+    data = alt.InlineData(values=[], name="rows")
+    chart = layered.properties(data=data).facet(facet=facet, columns=columns, spacing=18)
     chart = (
         chart.configure(font=FONT, aria=False, background="#ffffff", padding=4)
         .configure_view(stroke=None)
@@ -211,6 +210,8 @@ def faceted(layered: Any, rows: Sequence[Row], panels: Sequence[str], columns: i
         )
     )
     spec: dict[str, Any] = chart.to_dict()
+    spec["data"] = {"values": [_rounded({**row, "zero": 0}) for row in rows]}
+    spec.pop("datasets", None)
     return spec
 
 

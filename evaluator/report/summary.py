@@ -8,7 +8,7 @@ from rich.text import Text
 
 from evaluator.report import tables, words
 from evaluator.report.comparisons import comparisons
-from evaluator.report.document import Document, condition_label, open_document
+from evaluator.report.document import Document, at_floor, condition_label, open_document
 from evaluator.report.formats import interval, markdown, number, well_formed
 from evaluator.report.panels import Figure
 from evaluator.report.table_formats import table_markdown
@@ -99,7 +99,7 @@ def _line(document: Document, model: str, treebank: str, strongest: str | None) 
     parts = [model, document.place(treebank), "–" if n is None else f"{n:,}", number(orig.get("top1"))]
     if strongest:
         s, i = document.cell(model, treebank, strongest, False), document.interaction(model, treebank, strongest)
-        floor = " (floor)" if s.get("floor") else ""
-        parts += [f"{number(s.get('S'))} {interval(s.get('S_ci'))}".strip() + floor]
-        parts += [f"{number(i.get('I'))} {interval(i.get('I_ci'))}".strip()]
+        shown = (("S", s, s.get("S"), s.get("S_ci")), ("I", i, i.get("I"), i.get("I_ci")))
+        for metric, cell, value, ends in shown:
+            parts.append(f"{number(value)} {interval(ends)}".strip() + (" (floor)" if at_floor(cell, metric) else ""))
     return [well_formed(part) for part in parts]

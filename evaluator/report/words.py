@@ -54,19 +54,19 @@ DEFINITIONS: tuple[tuple[str, str, str], ...] = (
     (
         "ci",
         "intervals",
-        "{level}, in brackets. Shares: Wilson with the effective number of items, sentences being clusters. D, S, I and Δ: "
+        "{level}, in brackets. Shares: Wilson with the effective number of items (clusters: sentences). D, S, I, Δ: "
         "paired bootstrap over sentences.",
     ),
     (
         "p",
         "p",
-        "Exact sign-flip test over sentences on the items only one side gets right (A ✓ B ✗ against A ✗ B ✓); McNemar's "
-        "test where every sentence has one pair.",
+        "Exact sign-flip test over sentences on the items only one side gets right (A ✓ B ✗ against A ✗ B ✓); "
+        "McNemar's test where every sentence has one pair.",
     ),
     (
         "holm",
         "Holm",
-        "p adjusted within its family: orders and +L per model and language, models per language. Verdicts use it at .05.",
+        "p adjusted within its family: orders and +L per model and language, models per language. Verdicts: below .05.",
     ),
     (
         "floor",
@@ -139,7 +139,7 @@ def _span(values: list[tuple[str, float]]) -> str:
 
 
 def badge(document: Document) -> tuple[bool, str]:
-    """(complete?, words): `complete: 4,790 items scored, 10 skipped by rule` or `partial: 3,120 of 4,800 items scored`."""
+    """(complete?, words): `complete: 4,790 of 4,800 items scored, 10 skipped by rule` or `partial: 3,120 of …`."""
     counts = document.report.get("counts") or {}
     items, scored, failed = counts.get("items"), counts.get("scored"), counts.get("failed") or 0
     skipped = sum((counts.get("skipped") or {}).values()) - failed
@@ -147,9 +147,8 @@ def badge(document: Document) -> tuple[bool, str]:
         m for m in (document.report.get("manifest") or {}).get("models") or [] if m.get("unique_rows", 0) is None
     ]
     if items is not None and not failed and not unscored and items == scored + skipped:
-        return True, f"complete: {count(scored)} items scored" + (
-            f", {count(skipped)} skipped by rule" if skipped else ""
-        )
+        rest = ", the rest skipped by rule" if skipped else ""
+        return True, f"complete: {count(scored)} of {count(items)} items scored{rest}"
     return False, f"partial: {count(scored)} of {count(items)} items scored"
 
 

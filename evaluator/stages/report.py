@@ -13,7 +13,6 @@ from evaluator.reduce.complete import mark_complete
 from evaluator.reduce.health import health_of
 from evaluator.reduce.outcomes import ModelAnswers, item_columns, join_answers
 from evaluator.reduce.summary import report_data
-from evaluator.report.render import render_report
 from evaluator.stages.encode import ModelFolder, open_cutter
 from evaluator.stages.manifest import manifest_of
 from evaluator.store import schemas
@@ -77,6 +76,8 @@ def report(
     run: RunFolder, models: Sequence[ModelFolder], config: Config, reporter: Reporter, *, text: bool = True
 ) -> dict[str, Any]:
     """The report document of the run, written to `report/` with its tables, figures and outcomes."""
+    from evaluator.report.render import render_report  # the drawing libraries load only when something is drawn
+
     outcomes = outcomes_of(run, models, config, reporter)
     statistics = config.statistics
     with reporter.stage("statistics", 1, "run") as meter:

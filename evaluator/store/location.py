@@ -20,8 +20,8 @@ from evaluator.errors import StoreError
 class Location:
     """A folder in some file system; `text` is what the user wrote and what travels to workers.
 
-    A URI may end in a query (`s3://bucket/run?region=eu-west-1&endpoint_override=…`): it says how to reach the place and
-    is part of no name, so `str` leaves it out.
+    A URI may end in a query (`s3://bucket/run?region=eu-west-1&endpoint_override=…`): it says how to reach the place
+    and is part of no name, so `str` leaves it out.
     """
 
     text: str

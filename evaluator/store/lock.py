@@ -70,7 +70,7 @@ def _acquire(location: Location, mine: dict[str, Any], lease_s: float) -> None:
 
 
 def _create(location: Location, mine: dict[str, Any]) -> bool:
-    """Whether the lock file was not there and is now ours: linked under its name when whole, which fails if it exists."""
+    """Whether the lock file was not there and is now ours: linked to its name when whole; that fails if it exists."""
     own = f"{LOCK_FILE}.{mine['owner']}"
     location.write(own, _content(mine))
     try:

@@ -14,9 +14,8 @@ from evaluator.errors import TreebankError, UserError
 from evaluator.treebank.issues import Issue
 from evaluator.treebank.read import Counts, read_bytes, read_scan
 from evaluator.treebank.scan import scan
-from evaluator.types import Sentence
+from evaluator.types import CONTENT_UPOS, Sentence
 
-CONTENT_UPOS = frozenset({"NOUN", "VERB", "ADJ", "ADV", "PROPN"})
 SHOWN_ISSUES = 20
 """Issues and notes written out per file for people; `--json` holds all."""
 

@@ -141,7 +141,9 @@ def finish(
     figures: dict[str, Any] = dict(state["progress"])
     # Measured on what was written: in float32 arithmetic, with the rounded weights.
     settings = replace(loop.Settings(**state["settings"]), bf16=False)
-    figures["held_out_right"] = loop.held_out_accuracy(_load_model(out), load_corpus(corpus), _special_ids(pieces), settings)
+    figures["held_out_right"] = loop.held_out_accuracy(
+        _load_model(out), load_corpus(corpus), _special_ids(pieces), settings
+    )
     typer.echo(json.dumps(figures))
 
 

@@ -157,7 +157,9 @@ def split_words(ids: Sequence[int], flags: Sequence[bool]) -> Iterator[list[int]
 
 def encode_corpus(sentences: Sequence[Sentence], tokenizer: PreTrainedTokenizerBase, seed: int) -> Corpus:
     """The corpus of these sentences. Each language gets the same expected number of pieces per pass."""
-    join_share = 0.15 if "▁" in tokenizer.get_vocab() else 0.5  # WordPiece cuts Chinese into characters, Unigram does not
+    join_share = (
+        0.15 if "▁" in tokenizer.get_vocab() else 0.5
+    )  # WordPiece cuts Chinese into characters, Unigram does not
     rng = np.random.Generator(np.random.Philox(key=seed))
     rows = list(_encode_sentences(sentences, tokenizer, rng, join_share))
     languages = [sentence.language for sentence in sentences]

@@ -34,18 +34,18 @@ class Settings:
     """What a run depends on besides its corpus and first weights. The schedule counts pieces, not steps."""
 
     seed: int = 0
-    batch_pieces: int = 6144
+    batch_pieces: int = 4096
     mask_share: float = 0.18
     mask_most: float = 0.5  # highest probability of masking any one word
-    warmup_pieces: int = 600_000
+    warmup_pieces: int = 400_000
     stable_pieces: int = 15_000_000  # warm-up included
     decay_pieces: int = 5_000_000
-    muon_rate: float = 3e-3
-    adam_rate: float = 1.2e-3
+    muon_rate: float = 1.2e-3
+    adam_rate: float = 8e-4
     weight_decay: float = 0.01
     clip_norm: float = 1.0
     bf16: bool = True
-    checkpoint_every: int = 200
+    checkpoint_every: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,9 @@ def rate_factor(pieces: int, settings: Settings) -> float:
 
 def make_optimizers(model: PreTrainedModel, settings: Settings) -> tuple[torch.optim.Muon, torch.optim.AdamW]:
     """Muon over the hidden matrices, AdamW over embeddings, biases and norms (decay on the embeddings only)."""
-    embedding_ids = {id(p) for module in model.modules() if isinstance(module, torch.nn.Embedding) for p in module.parameters()}
+    embedding_ids = {
+        id(p) for module in model.modules() if isinstance(module, torch.nn.Embedding) for p in module.parameters()
+    }
     parameters = list(model.parameters())
     hidden = [p for p in parameters if p.ndim == 2 and id(p) not in embedding_ids]
     embeddings = [p for p in parameters if id(p) in embedding_ids]
@@ -118,7 +120,12 @@ def _batches(corpus: Corpus, settings: Settings, progress: Progress) -> Iterator
 
 
 def train(
-    model: PreTrainedModel, corpus: Corpus, special: SpecialIds, settings: Settings, run: Path, stop_step: int | None = None
+    model: PreTrainedModel,
+    corpus: Corpus,
+    special: SpecialIds,
+    settings: Settings,
+    run: Path,
+    stop_step: int | None = None,
 ) -> Progress:
     """Where the run stands when its schedule (or `stop_step`) is reached. `model` is trained in place.
 

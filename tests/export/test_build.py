@@ -269,7 +269,7 @@ def test_altered_or_missing_files_are_noticed(built: Built, tmp_path: Path) -> N
     data = bytearray((folder / "model.onnx").read_bytes())
     data[len(data) // 2] ^= 1
     (folder / "model.onnx").write_bytes(data)
-    with pytest.raises(BundleError, match="differs from what bundle.json promises"):
+    with pytest.raises(BundleError, match=r"differs from what bundle\.json promises"):
         read_bundle(folder)
     (folder / "model.onnx").unlink()
     with pytest.raises(BundleError, match="missing"):

@@ -1,7 +1,6 @@
 """The bundle's tokenizer cuts as the source's does, and its facts are those of the source."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest

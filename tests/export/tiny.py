@@ -1,6 +1,7 @@
 """Tiny random checkpoints of every family, with tokenizers trained on the built-in sentences."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,9 @@ FAMILIES: dict[str, Family] = {
 }
 
 
-def train_tokenizer(kind: str) -> PreTrainedTokenizerFast:
-    """A small tokenizer of the kind, with its family's special tokens."""
+@cache
+def _trained(kind: str) -> tuple[str, dict[str, str]]:
+    """A trained tokenizer as JSON, and its special tokens. Kept: training breaks ties differently each time."""
     if kind == "wordpiece":
         specials = BERT_SPECIALS
         tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
@@ -83,15 +85,16 @@ def train_tokenizer(kind: str) -> PreTrainedTokenizerFast:
         single=f"{first} $A {last}",
         special_tokens=[(first, tokenizer.token_to_id(first)), (last, tokenizer.token_to_id(last))],
     )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        mask_token=names["mask"],
-        pad_token=names["pad"],
-        unk_token=names["unk"],
-        cls_token=first,
-        sep_token=last,
-        model_max_length=64,
-    )
+    roles = {"mask_token": "mask", "pad_token": "pad", "unk_token": "unk"}
+    return tokenizer.to_str(), {
+        **{role: names[short] for role, short in roles.items()}, "cls_token": first, "sep_token": last,
+    }  # fmt: skip
+
+
+def train_tokenizer(kind: str) -> PreTrainedTokenizerFast:
+    """A small tokenizer of the kind, with its family's special tokens: equal at every call of a session."""
+    text, tokens = _trained(kind)
+    return PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(text), model_max_length=64, **tokens)
 
 
 def make_model(kind: str, tokenizer: PreTrainedTokenizerFast, **settings: Any) -> Any:

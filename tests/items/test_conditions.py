@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evaluator.items.conditions import CONDITIONS, changes, order_of
-from evaluator.items.views import CONTENT_UPOS, CORE_RELATIONS, View, base_relation, is_tree, view
-from evaluator.types import NO_HEAD, ROOT, Condition, Int64s, Sentence
+from evaluator.items.views import CORE_RELATIONS, View, base_relation, is_tree, view
+from evaluator.types import CONTENT_UPOS, NO_HEAD, ROOT, Condition, Int64s, Sentence
 from tests.items.made_up import random_heads, sentence, sentences, simple, unit
 
 keys = st.integers(0, 2**64 - 1)

@@ -36,12 +36,22 @@ def test_a_cut_never_changes_the_text(text: str, units: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("ذهب ⟨mask⟩ إلى البيت", "rtl"), ("הילד 42 BBC הלך", "rtl"), ("dhahaba ⟨mask⟩", "ltr"), ("…", "ltr"), ("我们", "ltr")],
+    [
+        ("ذهب ⟨mask⟩ إلى البيت", "rtl"),
+        ("הילד 42 BBC הלך", "rtl"),
+        ("dhahaba ⟨mask⟩", "ltr"),
+        ("…", "ltr"),
+        ("我们", "ltr"),
+    ],
 )
 def test_direction_is_the_majority_of_strong_characters(text: str, expected: str) -> None:
     assert direction(text) == expected
 
 
 def test_chinese_gets_the_script_of_its_characters() -> None:
-    assert [language_tag("zh", "这个问题"), language_tag("zh", "這個問題"), language_tag("ja", "問題")] == ["zh-Hans", "zh-Hant", "ja"]
+    assert [language_tag("zh", "这个问题"), language_tag("zh", "這個問題"), language_tag("ja", "問題")] == [
+        "zh-Hans",
+        "zh-Hant",
+        "ja",
+    ]
     assert language_tag('x"><b>', "a") == "xb"

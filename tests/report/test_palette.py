@@ -40,7 +40,15 @@ def test_text_is_readable(name: str) -> None:
 @pytest.mark.parametrize("name", THEMES)
 def test_marks_stand_out(name: str) -> None:
     theme = THEMES[name]
-    for mark in (theme["mark"], palette.BLUE, palette.VERMILLION, palette.GREEN, palette.PURPLE, palette.GREY, theme["line"]):
+    for mark in (
+        theme["mark"],
+        palette.BLUE,
+        palette.VERMILLION,
+        palette.GREEN,
+        palette.PURPLE,
+        palette.GREY,
+        theme["line"],
+    ):
         assert palette.contrast(mark, theme["paper"]) >= 3.0, mark
 
 

@@ -1,0 +1,50 @@
+"""A real Ray for the tests: four logical CPUs and two logical GPUs, started once, started again when a test ended it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evaluator.score.bundle import Bundle
+from tests.cluster.jobs import POISON
+
+pytest.importorskip("ray", reason="needs ray: pip install 'morphorder[cluster]'")
+pytest.importorskip("onnx", reason="needs onnx to make a model")
+
+from tests.fake_bundle import make_fake_bundle  # noqa: E402  # after the skips
+
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
+"""What the tests' S3 server accepts; set before Ray starts, so that its workers have them."""
+
+
+@pytest.fixture(scope="session")
+def _ray_session() -> Iterator[None]:
+    import ray
+
+    os.environ.update(CREDENTIALS, RAY_AUTH_MODE="disabled", PYTHONWARNINGS="ignore")
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture
+def ray_cluster(_ray_session: None) -> None:
+    """Ray, up."""
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(num_cpus=4, num_gpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+
+
+@pytest.fixture(scope="session")
+def fake(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
+    """A sound model that dies of POISON."""
+    folder = tmp_path_factory.mktemp("fake")
+    return folder, make_fake_bundle(folder, die_on=POISON)
+
+
+@pytest.fixture(scope="session")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
+    """A model that takes a fair part of a second for each batch."""
+    folder = tmp_path_factory.mktemp("slow")
+    return folder, make_fake_bundle(folder, name="slow", work=8000)

@@ -1,0 +1,160 @@
+"""Shards scored on a real Ray are byte for byte those scored here, whoever dies on the way."""
+
+import os
+import random
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray", reason="needs ray: pip install 'morphorder[cluster]'")
+
+import psutil
+
+from cluster import engine
+from cluster.engine import run_ray
+from cluster.versions import versions_here
+from evaluator.errors import ConfigError, MorphorderError, StoreError, UserError
+from evaluator.score.bundle import Bundle
+from tests.cluster.jobs import POISON, answers, local_answers, make_job
+from tests.fake_bundle import make_fake_bundle
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("ray_cluster")]
+Fake = tuple[Path, Bundle]
+
+
+@pytest.mark.parametrize("actors", [1, 2])
+def test_same_bytes_as_local_in_any_order(actors: int, fake: Fake, tmp_path: Path) -> None:
+    job = make_job(tmp_path / "run", *fake, shards=6)
+    order = random.Random(actors).sample(range(6), 6)
+    done = list(run_ray(job, order, {"min_actors": actors, "max_actors": actors}))
+    assert sorted(d.shard for d in done) == list(range(6))
+    assert answers(job.scored, 6) == local_answers(job, tmp_path / "local", 6)
+    assert all(d.provider == "CPUExecutionProvider" and d.worker.endswith("CPU") for d in done)
+
+
+def test_row_that_kills_its_worker_fails_alone(fake: Fake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = make_job(tmp_path / "run", *fake, shards=3, poison=(20,))
+    done = {d.shard: d for d in run_ray(job, range(3), {"max_actors": 2, "retries": 1})}
+    assert {shard: d.failed for shard, d in done.items()} == {0: 0, 1: 1, 2: 0}
+    scored = job.scored.read(1)
+    assert scored["row"].to_pylist() == list(range(16, 32))
+    assert [r for r, why in zip(scored["row"].to_pylist(), scored["failed"].to_pylist(), strict=True) if why] == [20]
+    assert scored["failed"][4].as_py() == "worker_died"
+    assert "shard 1 lost a worker, retry 1 of 1" in (said := capsys.readouterr().err)
+    assert "shard 1: 1 row failed (worker_died)" in said
+
+
+def test_endless_deaths_end_the_run(fake: Fake, tmp_path: Path) -> None:
+    job = make_job(tmp_path / "run", *fake, shards=4, poison=tuple(range(64)))
+    with pytest.raises(MorphorderError, match="workers died more than 2 times"):
+        list(run_ray(job, range(4), {"max_actors": 1, "max_worker_deaths": 2}))
+
+
+def test_killed_actor_is_replaced(slow: Fake, tmp_path: Path) -> None:
+    job = make_job(tmp_path / "run", *slow, shards=8)
+    reports = run_ray(job, range(8), {"min_actors": 2, "max_actors": 2})
+    first = next(reports)
+    workers = _workers()
+    workers[0].kill()
+    rest = list(reports)
+    assert sorted(d.shard for d in [first, *rest]) == list(range(8))
+    assert answers(job.scored, 8) == local_answers(job, tmp_path / "local", 8)
+
+
+def _workers() -> list[psutil.Process]:
+    return [p for p in psutil.process_iter(["name", "cmdline"]) if "MapWorker" in " ".join(p.info["cmdline"] or [])]
+
+
+DRIVER = """
+import pickle, sys, ray
+from pathlib import Path
+from cluster.engine import run_ray
+from cluster.versions import versions_here
+job = pickle.loads(Path(sys.argv[1]).read_bytes())
+for done in run_ray(job, range(8), {"address": sys.argv[2], "max_actors": 1}):
+    print(done.shard, flush=True)
+"""
+
+
+def test_killed_driver_leaves_whole_shards_and_a_rerun_goes_on(slow: Fake, tmp_path: Path) -> None:
+    import pickle
+    import sys
+
+    import ray
+
+    job = make_job(tmp_path / "run", *slow, shards=8)
+    (tmp_path / "job").write_bytes(pickle.dumps(job))
+    command = [sys.executable, "-c", DRIVER, str(tmp_path / "job"), ray.get_runtime_context().gcs_address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdout is not None
+        driver.stdout.readline()
+        driver.kill()
+    deadline = time.monotonic() + 30
+    while _workers() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    pending = [s for s in range(8) if not job.scored.is_done(s)]
+    assert 0 < len(pending) < 8
+    assert sorted(d.shard for d in run_ray(job, pending, {"max_actors": 2})) == pending
+    assert answers(job.scored, 8) == local_answers(job, tmp_path / "local", 8)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 160 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = os.geteuid() == 0 and not subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)], check=False, capture_output=True
+    ).returncode
+    if not mounted:
+        pytest.skip("needs the right to mount a small disk")
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_full_disk_stops_with_the_reason_and_a_rerun_goes_on(fake: Fake, small_disk: Path, tmp_path: Path) -> None:
+    job = make_job(small_disk / "run", *fake, shards=8)
+    with pytest.raises(StoreError, match="No space left on device"):
+        list(run_ray(job, range(8), {"max_actors": 2}))
+    subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
+    assert not list((small_disk / "run" / "scored").rglob("_*")), "a temporary file was left"
+    pending = [s for s in range(8) if not job.scored.is_done(s)]
+    assert 0 < len(pending) < 8
+    list(run_ray(job, pending, {"max_actors": 2}))
+    assert answers(job.scored, 8) == local_answers(job, tmp_path / "local", 8)
+
+
+def test_other_versions_are_refused_in_a_line(
+    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = make_job(tmp_path / "run", *fake, shards=2)
+    monkeypatch.setattr(engine, "versions_here", lambda: {**versions_here(), "pyarrow": "1.0"})
+    with pytest.raises(UserError, match=r"versions differ from the driver's: pyarrow 1\.0 →") as caught:
+        list(run_ray(job, range(2), {}))
+    assert "\n" not in str(caught.value)
+
+
+def test_no_room_names_demand_and_supply(fake: Fake, tmp_path: Path) -> None:
+    job = make_job(tmp_path / "run", *fake, shards=9)
+    with pytest.raises(UserError, match=r"no room for 9 actors of 1 CPU within 1 s: the cluster has 4 CPU \+ 2 GPU"):
+        list(run_ray(job, range(9), {"min_actors": 9, "placement_timeout_s": 1}))
+
+
+def test_a_gpu_each_or_an_nth_of_one(slow: Fake, tmp_path: Path) -> None:
+    job = make_job(tmp_path / "run", *slow, shards=6)
+    done = list(run_ray(job, range(6), {"gpus_per_actor": 0.5, "min_actors": 3}))
+    assert {d.worker.partition(" ")[2] for d in done} == {"GPU 0", "GPU 1"}
+    with pytest.raises(ConfigError, match="leaves part of each GPU unused"):
+        next(run_ray(job, range(6), {"gpus_per_actor": 0.4}))
+
+
+def test_job_that_stands_still_ends_with_the_reason(tmp_path: Path) -> None:
+    bundle = make_fake_bundle(tmp_path / "hangs", hang_on=POISON)
+    job = make_job(tmp_path / "run", tmp_path / "hangs", bundle, shards=2, poison=(20,))
+    with pytest.raises(MorphorderError, match="no shard finished for 8 s"):
+        list(run_ray(job, range(2), {"max_actors": 1, "stall_timeout_s": 8}))
+    assert job.scored.is_done(0)
+    assert not job.scored.is_done(1)
