@@ -214,7 +214,7 @@ def _answer(document: dict[str, Any], folder: str, *, as_json: bool, problems: t
         print(
             json.dumps(
                 {
-                    "ok": not problems,
+                    "ok": not problems and is_complete(document),
                     "report": f"{folder}/report/report.json",
                     "problems": problems,
                     "cells": document["cells"],
@@ -225,8 +225,7 @@ def _answer(document: dict[str, Any], folder: str, *, as_json: bool, problems: t
     from evaluator.report.summary import summary_lines, terminal_table  # the drawing libraries load only here
 
     Console(width=None if sys.stdout.isatty() else 160).print(terminal_table(document))
-    for line in summary_lines(document):
-        print(line)
+    print(summary_lines(document)[-1])
     print(f"report: {folder}/report/report.html")
 
 

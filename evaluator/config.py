@@ -160,11 +160,17 @@ def read_config(path: Path | None, overlay: dict[str, Any] | None = None) -> Con
         key = ".".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
         raise ConfigError(f"{key}: {message[:1].lower()}{message[1:]}", where=where, hint=_known(key)) from error
-    base = path.parent if path else Path()
+    beside = path.parent if path else Path()
+    flags = overlay or {}
+    treebanks, models = (Path() if key in flags else beside for key in ("treebanks", "models"))
+    subset = config.sample.subset and _beside(
+        Path() if "subset" in flags.get("sample", {}) else beside, config.sample.subset
+    )
     return config.model_copy(
         update={
-            "treebanks": tuple(t.model_copy(update={"path": _beside(base, t.path)}) for t in config.treebanks),
-            "models": tuple(m if m in BUNDLED_MODELS else _beside(base, m) for m in config.models),
+            "treebanks": tuple(t.model_copy(update={"path": _beside(treebanks, t.path)}) for t in config.treebanks),
+            "models": tuple(m if m in BUNDLED_MODELS else _beside(models, m) for m in config.models),
+            "sample": config.sample.model_copy(update={"subset": subset}),
         }
     )
 

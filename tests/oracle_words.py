@@ -78,9 +78,7 @@ class OpenedGraph:
         options.intra_op_num_threads = 1
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 3
-        self.session = ort.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        self.session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         self.wants_types = any(i.name == "token_type_ids" for i in self.session.get_inputs())
 
     def logp(self, ids: list[int], positions: list[int]) -> np.ndarray:
@@ -168,7 +166,10 @@ def gaps_shown(text: str, words: list[str]) -> list[bool]:
 
 def model_input(item: dict[str, Any], sentence: dict[str, Any], speller: Speller) -> tuple[list[int], list[int]]:
     """The ids of an item with its masks, and the pieces under them."""
-    spelled = [lemma if item["lemma"] and lemma else form for form, lemma in zip(sentence["form"], sentence["lemma"], strict=True)]
+    spelled = [
+        lemma if item["lemma"] and lemma else form
+        for form, lemma in zip(sentence["form"], sentence["lemma"], strict=True)
+    ]
     target = item["target"]
     spaced = gaps_shown(item["text"], [MASK_MARKER if u == target else spelled[u] for u in item["order"]])
     spaced[0] = speller.starts_spaced
@@ -187,7 +188,7 @@ def best_tuples(logp: np.ndarray, k: int) -> Tuples:
     """The k best tuples, ties by ids, of the product over each mask's best candidates."""
     tops = [np.lexsort((np.arange(len(row)), -row))[:CANDIDATES] for row in logp]
     if CANDIDATES ** len(tops) > BRUTE_FORCE_UP_TO:
-        return list(itertools.islice(_in_order(logp, tops), k))
+        return list(itertools.islice(in_order(logp, tops), k))
     sums = np.zeros(1)
     for row, top in zip(logp, tops, strict=True):
         sums = (sums[:, None] + row[top]).ravel()
@@ -200,7 +201,7 @@ def best_tuples(logp: np.ndarray, k: int) -> Tuples:
     return sorted(found, key=lambda t: (-t[0], t[1]))[:k]
 
 
-def _in_order(logp: np.ndarray, tops: list[np.ndarray]) -> Iterator[tuple[float, tuple[int, ...]]]:
+def in_order(logp: np.ndarray, tops: list[np.ndarray]) -> Iterator[tuple[float, tuple[int, ...]]]:
     """The same tuples, best first, for products too large to write out: each one's successors go into a queue."""
     import heapq
 
@@ -258,7 +259,7 @@ class Verdict:
         if not difference <= TOLERANCE_NATS or item["reason"]:
             self.add(item, "gold_differs")
         place = next((i for i, (_, ids) in enumerate(best[:K], 1) if list(ids) == gold), 0)
-        if item["place"] != place and not any(close) or item["correct1"] != (item["place"] == 1):
+        if (item["place"] != place and not any(close)) or item["correct1"] != (item["place"] == 1):
             self.add(item, "place_differs")
         for row, own, rank in zip(logp, at_masks, item["gold_ranks"], strict=True):
             surely, perhaps = (int((row > own + d).sum()) for d in (TOLERANCE_NATS, -TOLERANCE_NATS))

@@ -97,7 +97,7 @@ class Caps(_Part):
     lemma: int = 10
     """Per (phenomenon, lemma) inside a cell of a split."""
     person_number: int = 200
-    """Per (phenomenon, person-number) inside a cell of a split."""
+    """Per (phenomenon, person-number) inside a cell of a split, where person and number are marked."""
     ceiling: int = 800
     """Of the test cell lem_high+form_high, which only estimates a ceiling."""
     train: int = 6000

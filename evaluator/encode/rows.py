@@ -77,6 +77,8 @@ def encode_slots(slots: Slots, units: UnitPieces, cutter: PieceCutter, *, limit:
     variant = spelling * LEMMA + spaced * SPACED
     start, length = units.start[variant, unit], units.length[variant, unit].astype(np.int64)
     room = limit - len(cutter.prefix) - len(cutter.suffix)
+    target_length = np.zeros(count, dtype=np.int64)
+    target_length[item[is_target]] = length[is_target]
     windowed = np.add.reduceat(length, slots.offsets[:-1]) > room if count else np.zeros(0, dtype=np.bool_)
     for i in np.flatnonzero(windowed):
         span = slice(slots.offsets[i], slots.offsets[i + 1])
@@ -86,11 +88,8 @@ def encode_slots(slots: Slots, units: UnitPieces, cutter: PieceCutter, *, limit:
     kept = length > 0
     reason[item[is_target & units.unknown[variant, unit]]] = NOT_EXPRESSIBLE
     reason[item[kept & units.special[variant, unit]]] = SPECIAL_TEXT
-    target_length = np.zeros(count, dtype=np.int64)
-    target_length[item[is_target]] = length[is_target]
-    asked = slots.target >= 0
-    reason[asked & (target_length == 0) & ~windowed] = NO_PIECES
-    reason[asked & (target_length == 0) & windowed] = TOO_LONG
+    reason[(slots.target >= 0) & (target_length == 0)] = NO_PIECES
+    reason[target_length > room] = TOO_LONG
     length[(reason > NOT_EXPRESSIBLE)[item]] = 0
     return _gather(units, cutter, item, start, length, is_target, windowed, reason)
 

@@ -57,25 +57,30 @@ class PieceCutter:
     def cut(self, spellings: Sequence[str], *, after_space: bool) -> Cuts:
         """The pieces of each spelling after a space, or directly after other text. Never a lone space piece."""
         if not after_space:
-            encoded = self._bare.encode_batch_fast(list(spellings), add_special_tokens=False)
+            cuts = self._cut_directly(spellings)
         elif self.starts_spaced:
-            encoded = self._tokenizer.encode_batch_fast(list(spellings), add_special_tokens=False)
+            cuts = self.cut_texts(spellings)
         else:
-            encoded = self._bare.encode_batch_fast([f" {s}" for s in spellings], add_special_tokens=False)
-        cuts = [self._without_lone_space(e.ids) if after_space else e.ids for e in encoded]
+            cuts = [self._without_lone_space(ids) for ids in _encode(self._bare, [f" {s}" for s in spellings])]
         offsets = np.zeros(len(cuts) + 1, dtype=np.int64)
         np.cumsum([len(c) for c in cuts], out=offsets[1:])
         return Cuts(np.fromiter((i for c in cuts for i in c), dtype=np.int32, count=int(offsets[-1])), offsets)
+
+    def _cut_directly(self, spellings: Sequence[str]) -> list[list[int]]:
+        """Only the first word of a spelling ("New York", the lemmas of a range) stands directly after other text."""
+        if not self.starts_spaced:
+            return _encode(self._bare, spellings)
+        parts = [s.partition(" ") for s in spellings]
+        heads = _encode(self._bare, [head for head, _, _ in parts])
+        rests = _encode(self._tokenizer, [rest for _, _, rest in parts])
+        return [head + rest for head, rest in zip(heads, rests, strict=True)]
 
     def _without_lone_space(self, ids: list[int]) -> list[int]:
         return ids[1:] if ids and ids[0] in self._lone_space else ids
 
     def cut_texts(self, texts: Sequence[str]) -> list[list[int]]:
         """Whole texts cut at once, without special pieces: what other tools feed their models."""
-        return [
-            self._without_lone_space(e.ids)
-            for e in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        ]
+        return [self._without_lone_space(ids) for ids in _encode(self._tokenizer, texts)]
 
     def word(self, pieces: Sequence[int]) -> str:
         """The string that a tuple of pieces spells, without its leading space; the pieces when it spells nothing."""
@@ -89,12 +94,17 @@ class PieceCutter:
         return [self._tokenizer.id_to_token(int(i)) or f"⟨{int(i)}⟩" for i in ids]
 
     def vocabulary_size(self) -> int:
-        return int(self._tokenizer.get_vocab_size(with_added_tokens=True))
+        """One more than the largest id the tokenizer can give; ids may have holes."""
+        return 1 + max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
 
 
 def _continuation_mark(model: dict[str, Any]) -> str:
     """What WordPiece writes before a piece that continues a word; empty for other models."""
     return str(model.get("continuing_subword_prefix") or "") if model.get("type") == "WordPiece" else ""
+
+
+def _encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    return [e.ids for e in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
 
 def _load(description: dict[str, Any]) -> Tokenizer:

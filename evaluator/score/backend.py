@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from evaluator.errors import BundleError, UserError
+from evaluator.errors import BundleError, MorphorderError, UserError
 from evaluator.score.bundle import MODEL_FILE, Bundle
 from evaluator.types import Float32s, Int64s
 
@@ -58,6 +58,7 @@ class Session:
             raise UserError(
                 f"asked for {wanted}, got {self.provider}", where=bundle.name, hint="see: morphorder doctor"
             )
+        self._name = bundle.name
         self._inputs = {i.name for i in self._session.get_inputs()}
         missing = {"input_ids", "attention_mask", "mask_pos", "gold_row", "gold_id"} - self._inputs
         if extra := (self._inputs - INPUTS) | missing | (set(OUTPUTS) - {o.name for o in self._session.get_outputs()}):
@@ -78,7 +79,10 @@ class Session:
         }
         if "token_type_ids" in self._inputs:
             feeds["token_type_ids"] = np.zeros_like(ids)
-        return Answers(*self._session.run(list(OUTPUTS), feeds))
+        try:
+            return Answers(*self._session.run(list(OUTPUTS), feeds))
+        except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
+            raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
 
 
 def usable_cpus() -> int:

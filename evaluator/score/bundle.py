@@ -101,6 +101,11 @@ def read_bundle(folder: Path, *, verify: bool = True) -> Bundle:
         raise BundleError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=str(manifest)) from error
     if bundle.schema_version != BUNDLE_SCHEMA:
         raise BundleError(f"bundle schema {bundle.schema_version}, expected {BUNDLE_SCHEMA}", where=str(manifest))
+    for role, piece in (("mask_id", bundle.mask_id), ("pad_id", bundle.pad_id), ("unk_id", bundle.unk_id or 0)):
+        if piece >= bundle.vocab_size:
+            raise BundleError(f"{role} {piece} is outside the vocabulary of {bundle.vocab_size}", where=str(manifest))
+    if bundle.top_k > bundle.vocab_size:
+        raise BundleError(f"top_k {bundle.top_k} is more than the vocabulary", where=str(manifest))
     for name in (MODEL_FILE, TOKENIZER_FILE):
         if name not in bundle.files:
             raise BundleError(f"does not list {name}", where=str(manifest))

@@ -59,11 +59,16 @@ def encode(
 ) -> dict[str, Any]:
     """The facts of the finished encode stage: `shards`, `rows`, and how often cuts equal those of whole texts."""
     rows_set = run.rows(model.bundle.tokenizer_fingerprint)
-    if (done := read_stage(rows_set)) is not None:
-        return done
+    links = run.links(model.bundle.tokenizer_fingerprint)
     prepared = read_stage(run.items())
     if prepared is None:
         raise StoreError("its items are not finished", where=str(run.location), hint="run: morphorder prepare")
+    if (
+        (done := read_stage(rows_set)) is not None
+        and rows_set.are_done(done["shards"])
+        and links.are_done(prepared["shards"])
+    ):
+        return done
     cutter = open_cutter(model)
     shards = int(prepared["shards"])
     sentences = sentences_of(run.sentences().read_all(shards))
@@ -76,7 +81,6 @@ def encode(
             batches.append(batch_of(items["item_id"].to_numpy(), inputs))
             meter.advance(items.num_rows)
     unique = unique_rows(batches)
-    links = run.links(model.bundle.tokenizer_fingerprint)
     for shard, table in enumerate(unique.links):
         links.write(shard, table)
     row_shards = -(-unique.count // shard_rows)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from evaluator.config import DEMO, Config
-from evaluator.errors import TreebankError
+from evaluator.errors import ConfigError, TreebankError
 from evaluator.items.build import build_items, sentences_table, subset_of
 from evaluator.items.settings import ItemSettings
 from evaluator.items.subset import subset_rows, subset_text
@@ -77,10 +77,11 @@ def prepare(config: Config, reporter: Reporter) -> RunFolder:
     treebanks = find(config)
     settings = config.item_settings()
     identities = [[t.name, t.language, t.sha256] for t in treebanks]
-    subset = Path(config.sample.subset).read_text(encoding="utf-8") if config.sample.subset else ""
+    subset = _subset(config.sample.subset) if config.sample.subset else ""
     mark = fingerprint(ITEMS_VERSION, settings, identities, subset)
     run = RunFolder.create(config.out, mark, settings)
-    if read_stage(run.items()) is not None:
+    done = read_stage(run.items())
+    if done is not None and run.items().are_done(done["shards"]) and run.sentences().are_done(done["shards"]):
         return run
 
     sentences: list[Sentence] = []
@@ -106,6 +107,15 @@ def prepare(config: Config, reporter: Reporter) -> RunFolder:
     run.location.write(SUBSET_FILE, subset_text(subset_of(result.items, sentences)).encode())
     _write(run, sentences, result.items, {"treebanks": facts, **result.counts})
     return run
+
+
+def _subset(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"subset file cannot be read: {error}", where=path, hint="give the subset.tsv of an earlier run"
+        ) from error
 
 
 def item_settings(config: Config, subset: str) -> ItemSettings:

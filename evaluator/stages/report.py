@@ -15,6 +15,7 @@ from evaluator.reduce.outcomes import ModelAnswers, item_columns, join_answers
 from evaluator.reduce.summary import report_data
 from evaluator.stages.encode import ModelFolder, open_cutter
 from evaluator.stages.manifest import manifest_of
+from evaluator.stages.score import is_scored
 from evaluator.store import schemas
 from evaluator.store.run import RunFolder, read_stage
 from evaluator.store.shards import parquet_bytes
@@ -50,7 +51,7 @@ def _answers(run: RunFolder, model: ModelFolder, config: Config) -> tuple[ModelF
     if encoded is None:
         return None
     shards = range(int(encoded["shards"]))
-    done = [shard for shard in shards if scored.is_done(shard)]
+    done = [shard for shard in shards if is_scored(scored, shard, encoded)]
     if shards and not done:
         return None
     parts = [

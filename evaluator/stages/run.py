@@ -53,6 +53,8 @@ def run_all(config: Config, reporter: Reporter | None = None) -> RunResult:
             if len(models) == 1:
                 raise
             problems.append(f"{model.bundle.name}: {error}")
+    if len(problems) == len(models):
+        raise MorphorderError(f"no model could be scored: {'; '.join(problems)}", where=str(run.location))
     document = report(run, models, config, reporter)
     return RunResult(document, str(run.location), tuple(problems))
 

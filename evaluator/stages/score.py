@@ -3,10 +3,13 @@
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from evaluator.config import Config
 from evaluator.errors import ConfigError, MorphorderError, StoreError
 from evaluator.executor import ScoreJob, ShardDone, engine_named
 from evaluator.progress import Reporter
+from evaluator.score.backend import PROVIDERS
 from evaluator.score.shard import ScoreSettings
 from evaluator.stages.encode import ModelFolder
 from evaluator.store.run import RunFolder, read_stage, write_stage
@@ -21,7 +24,9 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
     encoded = read_stage(rows)
     if encoded is None:
         raise StoreError("its rows are not finished", where=str(rows.location), hint="run: morphorder encode")
-    if (done := read_stage(scored)) is not None:
+    shards = range(int(encoded["shards"]))
+    pending = [s for s in shards if not is_scored(scored, s, encoded)]
+    if not pending and (done := read_stage(scored)) is not None:
         return done
     if config.k > model.bundle.top_k:
         raise ConfigError(
@@ -29,8 +34,6 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
             where="k",
             hint="lower k",
         )
-    shards = range(int(encoded["shards"]))
-    pending = [s for s in shards if not scored.is_done(s)]
     job = ScoreJob(
         bundle=str(model.folder),
         rows=rows,
@@ -47,7 +50,7 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
             for report in engine_named(config.engine)(job, pending, config.ray.model_dump()):
                 reports.append(report)
                 meter.advance(report.rows)
-    if missing := [s for s in shards if not scored.is_done(s)]:
+    if missing := [s for s in shards if not is_scored(scored, s, encoded)]:
         raise MorphorderError(
             f"{len(missing)} of {len(shards)} shards of {model.bundle.name} were not scored",
             where=str(scored.location),
@@ -57,7 +60,7 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
         "rows": int(encoded["rows"]),
         "shards": len(shards),
         "failed": sum(_failed(scored, s) for s in shards),
-        "provider": reports[0].provider if reports else config.scoring.provider,
+        "provider": reports[0].provider if reports else PROVIDERS[config.scoring.provider],
         "wall_s": perf_counter() - began,
         "rows_now": sum(r.rows for r in reports),
         "pieces_now": sum(r.pieces for r in reports),
@@ -65,6 +68,15 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
     }
     write_stage(scored, facts)
     return facts
+
+
+def is_scored(scored: ShardSet, shard: int, encoded: dict[str, Any]) -> bool:
+    """Whether a shard's answers are there, whole, and those of the rows that the encode stage put into it."""
+    if not scored.is_done(shard):
+        return False
+    rows = scored.read(shard)["row"].to_numpy()
+    first = shard * int(encoded["shard_rows"])
+    return bool(np.array_equal(rows, np.arange(first, first + _size(shard, encoded))))
 
 
 def _failed(scored: ShardSet, shard: int) -> int:

@@ -59,6 +59,10 @@ class ShardSet:
             return False
         return True
 
+    def are_done(self, shards: int) -> bool:
+        """Whether shards 0 … shards - 1 are all done."""
+        return all(self.is_done(shard) for shard in range(shards))
+
     def read_all(self, shards: int) -> pa.Table:
         """All shards, in order, as one table."""
         if shards == 0:

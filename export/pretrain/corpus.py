@@ -5,7 +5,6 @@ Made once per tokenizer and kept in one `.npz`; training reads nothing else.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -40,7 +39,7 @@ def save_corpus(corpus: Corpus, path: Path) -> None:
     """Nothing; the file appears whole or not at all."""
     partial = path.with_name(f".{path.name}.partial.npz")
     np.savez(partial, **{field.name: getattr(corpus, field.name) for field in fields(corpus)})
-    os.replace(partial, path)
+    partial.replace(path)
 
 
 def load_corpus(path: Path) -> Corpus:
@@ -57,13 +56,12 @@ def is_han(char: str) -> bool:
 def word_start_flags(text: str, spans: Sequence[tuple[int, int]]) -> list[bool]:
     """Whether each piece, given as (start, end) in `text`, begins a word.
 
-    Words are runs of letters, digits and marks; any other character and any Chinese character is one by itself, so a piece
-    of several Chinese characters is one word.
+    Words are runs of letters and digits; any other character and any Chinese character is one by itself, so a piece of
+    several Chinese characters is one word.
     """
     flags = []
-    for start, end in spans:
-        while start < end and text[start] == " ":
-            start += 1
+    for span_start, end in spans:
+        start = span_start + (span_start < end and text[span_start] == " ")  # Unigram pieces take in the space before
         here, before = text[start : start + 1], text[start - 1 : start] if start else ""
         inside = before.isalnum() and here.isalnum() and not is_han(here) and not is_han(before)
         flags.append(not inside)
@@ -105,8 +103,9 @@ def _encode_sentences(
                 flags = join_chinese(flags, han, rng, join_share)
             if len(ids) > MAX_CONTENT_PIECES:  # cut before the last word that would not fit whole
                 cut = next((i for i in range(MAX_CONTENT_PIECES, 0, -1) if flags[i]), MAX_CONTENT_PIECES)
-                ids, flags = ids[:cut], flags[:cut]
-            yield ids, flags
+                yield ids[:cut], flags[:cut]
+            else:
+                yield ids, flags
 
 
 def _has_letter(pieces: Sequence[str]) -> bool:
@@ -118,8 +117,8 @@ def _word_weights(
 ) -> NDArray[np.float32]:
     """How eagerly the word beginning at each piece is masked: (P,).
 
-    sqrt(FREQUENT_SHARE / frequency in its language), at most 1, over its number of pieces, so that long words do not take
-    most of the masks; almost never when it has no letter or an unknown piece.
+    sqrt(FREQUENT_SHARE / frequency in its language), at most 1, over its number of pieces, so that long words do not
+    take most of the masks; almost never when it has no letter or an unknown piece.
     """
     names = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
     words = [[tuple(word) for word in split_words(ids, flags)] for ids, flags in rows]

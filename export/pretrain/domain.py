@@ -1,7 +1,7 @@
 """How much a sentence reads like news or encyclopedia text: sampling weights, no labels needed.
 
-The training files mix news, encyclopedia, novels, plays, help pages and prompts without saying which line is which, and the
-models are evaluated on news and encyclopedia text. Sentences that name a recent year seed a naive Bayes score (the
+The training files mix news, encyclopedia, novels, plays, help pages and prompts without saying which line is which, and
+the models are evaluated on news and encyclopedia text. Sentences that name a recent year seed a naive Bayes score (the
 log-odds selection of Moore & Lewis 2010, https://aclanthology.org/P10-2041, with unigram models).
 """
 
@@ -75,7 +75,7 @@ def sampling_weights(sentences: Sequence[Sentence], sizes: NDArray[np.float64]) 
     present = list(dict.fromkeys(languages.tolist()))
     weights = np.zeros(len(sentences))
     for language in present:
-        rows = np.flatnonzero(languages == language)
+        rows = np.flatnonzero(languages == language).tolist()
         weights[rows] = domain_weights(domain_scores([sentences[row].text for row in rows], language))
         weights[rows] *= sizes.sum() / len(present) / max(float(weights[rows] @ sizes[rows]), 1.0)
     return weights

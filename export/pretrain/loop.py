@@ -1,13 +1,15 @@
 """Training: warm-up, stable rate, decay; Muon for hidden matrices, AdamW for the rest; resumable at any moment.
 
-Everything random is addressed by (seed, pass, batch), so a checkpoint holds weights, optimizer states and two counters, and
+Everything random is addressed by (seed, pass, batch), so a checkpoint holds weights, optimizer states and counters, and
 a killed run continues bit for bit on one thread.
 """
+
+# mypy: disallow-untyped-calls=False
+# transformers is typed but for most of what is called here.
 
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -129,8 +131,8 @@ def train(
 ) -> Progress:
     """Where the run stands when its schedule (or `stop_step`) is reached. `model` is trained in place.
 
-    Continues from `run/checkpoint.pt` if there is one: its seed, batches and masks must be the ones given (ValueError), the
-    schedule and rates may differ, so that the decay can be started early.
+    Continues from `run/checkpoint.pt` if there is one: its seed, batches and masks must be the ones given (ValueError),
+    the schedule and rates may differ, so that the decay can be started early.
     """
     run.mkdir(parents=True, exist_ok=True)
     optimizers = make_optimizers(model, settings)
@@ -148,7 +150,7 @@ def train(
         scores = masked_scores(model, batch, settings.bf16)
         gold = torch.from_numpy(batch.gold)
         loss = cross_entropy(scores, gold)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
         for optimizer, rate in zip(optimizers, (settings.muon_rate, settings.adam_rate), strict=True):
             for group in optimizer.param_groups:
@@ -189,7 +191,7 @@ def _save(
         "progress": asdict(progress),
     }
     torch.save(state, partial)
-    os.replace(partial, path)
+    partial.replace(path)
 
 
 def _resume(

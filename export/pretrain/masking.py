@@ -28,10 +28,10 @@ def choose_masked(
     offsets: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> NDArray[np.bool_]:
-    """Whether each piece is hidden: (P,). All pieces of a word share their word's fate; every sentence hides one word or more.
+    """Whether each piece is hidden: (P,). All pieces of a word share its fate; every sentence hides a word or more.
 
-    `probabilities` (P,) are read where a word starts; `offsets` (S + 1,) bound the sentences. A sentence in which chance
-    hides nothing hides the word whose draw came nearest; one without any maskable word hides nothing.
+    `probabilities` (P,) are read where a word starts; `offsets` (S + 1,) bound the sentences. A sentence in which
+    chance hides nothing hides the word whose draw came nearest; one without any maskable word hides nothing.
     """
     starts = np.flatnonzero(word_starts)
     chance = probabilities[starts]

@@ -1,5 +1,8 @@
 """The network: made from nothing, or warm-started from a model with another vocabulary."""
 
+# mypy: disallow-untyped-calls=False
+# transformers is typed but for most of what is called here.
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -56,7 +59,8 @@ def prediction_head(model: PreTrainedModel) -> Callable[[torch.Tensor], torch.Te
 def recut_piece(piece: str, source: PreTrainedTokenizerBase) -> list[int]:
     """Ids of the WordPiece pieces that spell a Unigram piece: word-initial for `▁x`, continuation (`##`) otherwise.
 
-    Longest match first; Chinese characters and marks, which WordPiece isolates, may be either. Empty if it cannot be spelt.
+    Longest match first; Chinese characters and marks, which WordPiece isolates, may be either. Empty if it cannot be
+    spelt.
     """
     vocabulary = source.get_vocab()
     text, initial = piece.removeprefix("▁"), piece.startswith("▁")
@@ -77,16 +81,20 @@ def recut_piece(piece: str, source: PreTrainedTokenizerBase) -> list[int]:
 
 
 def warm_start(
-    target: XLMRobertaForMaskedLM,
+    target: PreTrainedModel,
     target_tokenizer: PreTrainedTokenizerBase,
-    source: BertForMaskedLM,
+    source: PreTrainedModel,
     source_tokenizer: PreTrainedTokenizerBase,
 ) -> int:
     """How many pieces got no embedding from the source (they get the mean of all); `target` is filled in place.
 
-    Encoder, positions (shifted by padding_idx + 1) and head transform are copied; a piece's embedding and output bias are
-    the means over the source pieces that spell it; special pieces take over those of the same role.
+    Encoder, positions (shifted by padding_idx + 1) and head transform are copied; a piece's embedding and output bias
+    are the means over the source pieces that spell it; special pieces take over those of the same role. Raises
+    ValueError unless it goes from BERT to XLM-R.
     """
+    if not (isinstance(target, XLMRobertaForMaskedLM) and isinstance(source, BertForMaskedLM)):
+        kinds = f"{source.config.model_type} to {target.config.model_type}"
+        raise ValueError(f"a warm start goes from bert to xlm-roberta, not from {kinds}")
     target.roberta.encoder.load_state_dict(source.bert.encoder.state_dict())
     head, source_head = target.lm_head, source.cls.predictions
     head.dense.load_state_dict(source_head.transform.dense.state_dict())
@@ -104,7 +112,7 @@ def warm_start(
             unknown += not ids
             embeddings.word_embeddings.weight[i] = words[ids].mean(0) if ids else words.mean(0)
             head.bias[i] = biases[ids].mean() if ids else biases.mean()
-        offset = target.config.pad_token_id + 1
+        offset = embeddings.padding_idx + 1
         embeddings.position_embeddings.weight[offset:] = given.position_embeddings.weight
         embeddings.token_type_embeddings.weight[0] = given.token_type_embeddings.weight[0]
         embeddings.LayerNorm.load_state_dict(given.LayerNorm.state_dict())

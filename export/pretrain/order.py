@@ -89,9 +89,9 @@ def build_batch(
     longest = int(lengths.max()) + 2
     row = np.repeat(np.arange(len(rows)), lengths)
     flat = row * longest + 1 + np.arange(offsets[-1]) - offsets[row]
-    input_ids = np.full(len(rows) * longest, special.pad, dtype=np.int64)
-    input_ids[flat] = np.where(masked, special.mask, pieces)
-    input_ids = input_ids.reshape(len(rows), longest)
+    padded = np.full(len(rows) * longest, special.pad, dtype=np.int64)
+    padded[flat] = np.where(masked, special.mask, pieces)
+    input_ids = padded.reshape(len(rows), longest)
     input_ids[:, 0] = special.cls
     input_ids[np.arange(len(rows)), lengths + 1] = special.sep
     attention = (np.arange(longest)[None, :] < (lengths + 2)[:, None]).astype(np.int64)

@@ -20,7 +20,7 @@ MIN_WORDS = 4
 MIN_HAN = 8
 
 # Help texts translated in part leave English lines in the other files; two of these words give them away.
-_ENGLISH = frozenset("the of to and is with for that this are from you can".split())
+_ENGLISH = frozenset(["the", "of", "to", "and", "is", "with", "for", "that", "this", "are", "from", "you", "can"])
 _SPACES = re.compile(r"\s+")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")

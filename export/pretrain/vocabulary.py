@@ -3,6 +3,9 @@
 Both are written as a `tokenizer.json` with `tokenizer_config.json` beside it, which AutoTokenizer loads.
 """
 
+# mypy: disallow-untyped-calls=False
+# transformers is typed but for most of what is called here.
+
 from __future__ import annotations
 
 import tempfile
@@ -11,8 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 import sentencepiece
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from tokenizers import Regex as TokenizerRegex
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
 Kind = Literal["wordpiece", "unigram"]
@@ -58,7 +60,7 @@ def train_unigram(texts: Sequence[str], size: int) -> Tokenizer:
             max_sentence_length=4096,
             max_sentencepiece_length=16,
             shuffle_input_sentence=False,
-            num_threads=2,
+            num_threads=1,
             minloglevel=1,
         )
         trained = sentencepiece.SentencePieceProcessor(model_file=f"{prefix}.model")
@@ -80,9 +82,7 @@ def train_unigram(texts: Sequence[str], size: int) -> Tokenizer:
 
 def unigram_normalizer() -> normalizers.Normalizer:
     """NFKC, then runs of spaces to one, none at the ends."""
-    return normalizers.Sequence(
-        [normalizers.NFKC(), normalizers.Replace(TokenizerRegex(r"\s+"), " "), normalizers.Strip()]
-    )
+    return normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()])
 
 
 def wrap_tokenizer(tokenizer: Tokenizer, kind: Kind) -> PreTrainedTokenizerFast:

@@ -1,4 +1,4 @@
-"""A real Ray for the tests: four logical CPUs and two logical GPUs, started once, started again when a test ended it."""
+"""A real Ray for the tests: two logical CPUs and GPUs, started once, and again when a test ended it."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.cluster.jobs import POISON
 pytest.importorskip("ray", reason="needs ray: pip install 'morphorder[cluster]'")
 pytest.importorskip("onnx", reason="needs onnx to make a model")
 
-from tests.fake_bundle import make_fake_bundle  # noqa: E402  # after the skips
+from tests.fake_bundle import make_fake_bundle  # after the skips
 
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
 """What the tests' S3 server accepts; set before Ray starts, so that its workers have them."""
@@ -33,7 +33,7 @@ def ray_cluster(_ray_session: None) -> None:
     import ray
 
     if not ray.is_initialized():
-        ray.init(num_cpus=4, num_gpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+        ray.init(num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
 
 
 @pytest.fixture(scope="session")
@@ -47,4 +47,4 @@ def fake(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
 def slow(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
     """A model that takes a fair part of a second for each batch."""
     folder = tmp_path_factory.mktemp("slow")
-    return folder, make_fake_bundle(folder, name="slow", work=8000)
+    return folder, make_fake_bundle(folder, name="slow", work=3000)

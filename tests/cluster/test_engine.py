@@ -37,14 +37,13 @@ def test_same_bytes_as_local_in_any_order(actors: int, fake: Fake, tmp_path: Pat
 
 def test_row_that_kills_its_worker_fails_alone(fake: Fake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job = make_job(tmp_path / "run", *fake, shards=3, poison=(20,))
-    done = {d.shard: d for d in run_ray(job, range(3), {"max_actors": 2, "retries": 1})}
+    done = {d.shard: d for d in run_ray(job, range(3), {"max_actors": 1, "retries": 0})}
     assert {shard: d.failed for shard, d in done.items()} == {0: 0, 1: 1, 2: 0}
     scored = job.scored.read(1)
     assert scored["row"].to_pylist() == list(range(16, 32))
     assert [r for r, why in zip(scored["row"].to_pylist(), scored["failed"].to_pylist(), strict=True) if why] == [20]
     assert scored["failed"][4].as_py() == "worker_died"
-    assert "shard 1 lost a worker, retry 1 of 1" in (said := capsys.readouterr().err)
-    assert "shard 1: 1 row failed (worker_died)" in said
+    assert "shard 1: 1 row failed (worker_died)" in capsys.readouterr().err
 
 
 def test_endless_deaths_end_the_run(fake: Fake, tmp_path: Path) -> None:
@@ -53,13 +52,14 @@ def test_endless_deaths_end_the_run(fake: Fake, tmp_path: Path) -> None:
         list(run_ray(job, range(4), {"max_actors": 1, "max_worker_deaths": 2}))
 
 
-def test_killed_actor_is_replaced(slow: Fake, tmp_path: Path) -> None:
+def test_killed_actor_is_replaced(slow: Fake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job = make_job(tmp_path / "run", *slow, shards=8)
     reports = run_ray(job, range(8), {"min_actors": 2, "max_actors": 2})
     first = next(reports)
     workers = _workers()
     workers[0].kill()
     rest = list(reports)
+    assert "lost a worker, retry 1 of 2" in capsys.readouterr().err
     assert sorted(d.shard for d in [first, *rest]) == list(range(8))
     assert answers(job.scored, 8) == local_answers(job, tmp_path / "local", 8)
 
@@ -106,9 +106,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 160 KiB."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = os.geteuid() == 0 and not subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)], check=False, capture_output=True
-    ).returncode
+    mounted = (
+        os.geteuid() == 0
+        and not subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)], check=False, capture_output=True
+        ).returncode
+    )
     if not mounted:
         pytest.skip("needs the right to mount a small disk")
     yield disk
@@ -127,9 +130,7 @@ def test_full_disk_stops_with_the_reason_and_a_rerun_goes_on(fake: Fake, small_d
     assert answers(job.scored, 8) == local_answers(job, tmp_path / "local", 8)
 
 
-def test_other_versions_are_refused_in_a_line(
-    fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_versions_are_refused_in_a_line(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = make_job(tmp_path / "run", *fake, shards=2)
     monkeypatch.setattr(engine, "versions_here", lambda: {**versions_here(), "pyarrow": "1.0"})
     with pytest.raises(UserError, match=r"versions differ from the driver's: pyarrow 1\.0 →") as caught:
@@ -139,13 +140,13 @@ def test_other_versions_are_refused_in_a_line(
 
 def test_no_room_names_demand_and_supply(fake: Fake, tmp_path: Path) -> None:
     job = make_job(tmp_path / "run", *fake, shards=9)
-    with pytest.raises(UserError, match=r"no room for 9 actors of 1 CPU within 1 s: the cluster has 4 CPU \+ 2 GPU"):
+    with pytest.raises(UserError, match=r"no room for 9 actors of 1 CPU within 1 s: the cluster has 2 CPU \+ 2 GPU"):
         list(run_ray(job, range(9), {"min_actors": 9, "placement_timeout_s": 1}))
 
 
 def test_a_gpu_each_or_an_nth_of_one(slow: Fake, tmp_path: Path) -> None:
     job = make_job(tmp_path / "run", *slow, shards=6)
-    done = list(run_ray(job, range(6), {"gpus_per_actor": 0.5, "min_actors": 3}))
+    done = list(run_ray(job, range(6), {"gpus_per_actor": 1, "min_actors": 2}))
     assert {d.worker.partition(" ")[2] for d in done} == {"GPU 0", "GPU 1"}
     with pytest.raises(ConfigError, match="leaves part of each GPU unused"):
         next(run_ray(job, range(6), {"gpus_per_actor": 0.4}))

@@ -52,7 +52,9 @@ def _make(name: str) -> Cutter:
         mask, unknown = (tokenizer.token_to_id(t) for t in ("<mask>", "<unk>"))
         return Cutter(name, PieceCutter(content, mask_id=mask), unknown)
     kind = name.removeprefix("fake-")
-    tokenizer = {"uncased": _uncased, "bytefallback": _byte_fallback}.get(kind, lambda: fake_tokenizer(kind, WORDS))()  # type: ignore[arg-type]  # the literal's values
+    tokenizer = {"uncased": _uncased, "bytefallback": _byte_fallback, "bytelevel": _byte_level}.get(
+        kind, lambda: fake_tokenizer(kind, WORDS)
+    )()  # type: ignore[arg-type]  # the literal's values
     unknown = None if kind in ("bytelevel", "bytefallback") else tokenizer.token_to_id("[UNK]")
     door = PieceCutter(tokenizer.to_str().encode(), mask_id=tokenizer.token_to_id("[MASK]"))
     return Cutter(name, door, unknown)
@@ -61,6 +63,15 @@ def _make(name: str) -> Cutter:
 def _uncased() -> Tokenizer:
     tokenizer = fake_tokenizer("wordpiece", [w.lower() for w in WORDS])
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True)
+    return tokenizer
+
+
+def _byte_level() -> Tokenizer:
+    """Each letter also with the space before it, so that a space never stands alone."""
+    tokenizer = fake_tokenizer("bytelevel", [])
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    pieces = {p: i for i, p in enumerate([*SPECIALS, *letters, *(f"Ġ{c}" for c in letters)])}
+    tokenizer.model = models.BPE(pieces, [("Ġ", c) for c in letters])
     return tokenizer
 
 
@@ -81,16 +92,17 @@ def _byte_fallback() -> Tokenizer:
 
 @pytest.fixture(scope="session")
 def demo() -> list[Sentence]:
-    """The embedded sentences, all languages."""
+    """Every fifth embedded sentence of each language."""
     files = sorted((demo_folder() / "sentences").glob("*.conllu"))
-    return [s for f in files for s in read_treebank([f], name=f"Demo-{f.stem}", language=f.stem).sentences]
+    read = (read_treebank([f], name=f"Demo-{f.stem}", language=f.stem).sentences for f in files)
+    return [s for sentences in read for s in sentences[::5]]
 
 
 @pytest.fixture(scope="session")
 def pud(shared: Path) -> list[Sentence]:
-    """Sixty sentences of each of six PUD treebanks."""
+    """Twenty sentences of each of six PUD treebanks."""
     made: list[Sentence] = []
     for name, code in PUD.items():
         path = shared / "data" / "ud" / f"UD_{name}-PUD" / f"{code}_pud-ud-test.conllu"
-        made += read_treebank([path], name=f"UD_{name}-PUD", language=code).sentences[:60]
+        made += read_treebank([path], name=f"UD_{name}-PUD", language=code).sentences[:20]
     return made

@@ -1,14 +1,14 @@
-"""The plain twin of the encoder: one item at a time, lists and loops, and the spacing rule as `treebank.text` has it."""
+"""The plain twin of the encoder: one item at a time, lists and loops, the spacing rule as `treebank.text` has it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from evaluator.encode.pieces import cut_units
 from evaluator.encode.rows import Inputs, Slots, encode_slots
 from evaluator.encode.tokenizer import PieceCutter
-from evaluator.encode.pieces import cut_units
 from evaluator.treebank.text import gaps, is_spaced, traits_of
 from evaluator.types import Sentence, Spacing
 
@@ -25,14 +25,17 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Cutter:
-    """A tokenizer of the tests: its door, its name, its unknown piece."""
+    """A tokenizer of the tests: its door, its name, its unknown piece, and the cuts it has been asked for."""
 
     name: str
     door: PieceCutter
     unk_id: int | None
+    known: dict[tuple[str, bool], list[int]] = field(default_factory=dict)
 
     def cut(self, spelling: str, spaced: bool) -> list[int]:
-        return self.door.cut([spelling], after_space=spaced).pieces.tolist()
+        if (spelling, spaced) not in self.known:
+            self.known[spelling, spaced] = self.door.cut([spelling], after_space=spaced).pieces.tolist()
+        return self.known[spelling, spaced]
 
 
 def encode_plainly(
@@ -43,9 +46,7 @@ def encode_plainly(
     spaced = gaps(traits, order, spacing)
     spaced[0] = door.starts_spaced
     slot = list(order).index(target)
-    spaced[slot] = (
-        is_spaced(traits[target - 1], traits[target], True, spacing) if target else door.starts_spaced
-    )
+    spaced[slot] = is_spaced(traits[target - 1], traits[target], True, spacing) if target else door.starts_spaced
     words = [(u.lemma if lemma and u.lemma is not None else u.form) for u in (sentence.units[i] for i in order)]
     cuts = [cutter.cut(word, gap) for word, gap in zip(words, spaced, strict=True)]
     gold = cuts[slot]
@@ -53,10 +54,10 @@ def encode_plainly(
     windowed = sum(map(len, cuts)) > room
     first, last = (0, len(cuts)) if not windowed else _window([len(c) for c in cuts], slot, room)
     special = set(door.special.tolist()) - {cutter.unk_id}
-    if any(special & set(c) for c in cuts[first:last]):
-        return Encoded([], [], False, "special_token_text")
     if not gold:
         return Encoded([], [], False, "no_pieces")
+    if any(special & set(c) for c in cuts[first:last]):
+        return Encoded([], [], False, "special_token_text")
     if not first <= slot < last:
         return Encoded([], [], False, "too_long")
     shown = [c if i != slot else [door.mask_id] * len(c) for i, c in enumerate(cuts)][first:last]
@@ -95,7 +96,11 @@ def slots_from(items: Sequence[dict[str, Any]]) -> Slots:
 
 
 def encode(
-    sentences: Sequence[Sentence], items: Sequence[dict[str, Any]], cutter: Cutter, *, limit: int = 512,
+    sentences: Sequence[Sentence],
+    items: Sequence[dict[str, Any]],
+    cutter: Cutter,
+    *,
+    limit: int = 512,
     spacing: Spacing = "natural",
 ) -> Inputs:
     """The product's encoding of items as rows."""

@@ -42,7 +42,7 @@ def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     real = builtins.__import__
 
     def without_torch(name: str, *rest: Any, **options: Any) -> Any:
-        if name.split(".")[0] == "torch":
+        if name.partition(".")[0] == "torch":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return real(name, *rest, **options)
 

@@ -1,4 +1,4 @@
-"""Pre-training: whole words are hidden, the data order is addressed, a killed run continues bit for bit, the end is a model."""
+"""Pre-training: whole words are hidden, order is addressed, a killed run continues bit for bit, the end is a model."""
 
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (the corpus and the rows read best unbroken)
 """A made-up run with believable numbers: a `report.json` and the OUTCOMES and SENTENCES tables it would come from."""
 
 import hashlib

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import re
+from collections import Counter
+from html import unescape
 from typing import Any
 
 import jsonschema
@@ -14,9 +16,9 @@ import pytest
 from evaluator.reduce.summary import report_data
 from evaluator.report import render_report, summary_lines, tables, terminal_table
 from evaluator.report.document import DOSE_ORDER, open_document, report_schema, slugs
-from evaluator.report.formats import number
+from evaluator.report.formats import number, p_value
 from evaluator.report.render import all_tables
-from evaluator.report.table_formats import table_html, table_markdown
+from evaluator.report.table_formats import table_csv, table_html, table_markdown, table_tex
 from tests.report.synthetic import Run
 
 
@@ -78,14 +80,22 @@ def test_exact_tables_hold_the_report_to_the_last_bit(run: Run, files: dict[str,
 def test_every_format_prints_the_same_numbers(run: Run) -> None:
     document = open_document(run.report)
     for table in all_tables(document, slugs(document.models)):
-        values = [e.value for row in table.rows for e in row if isinstance(e.value, float)]
-        ends = [end for row in table.rows for e in row if e.ci for end in e.ci]
-        expected = sorted(number(v) for v in [*values, *ends])
-        html = re.sub(r"<svg.*?</svg>|<sup.*?</sup>|<caption>.*?</caption>", "", table_html(table), flags=re.DOTALL)
-        for shown in (re.sub(r"<[^>]*>", " ", html), table_markdown(table)):
-            found = re.findall(r"(?<![\w.+-])−?\d*\.\d{1,3}(?![\w.])", shown.split("**")[-1])
-            missing = [n for n in set(expected) if n not in found]
-            assert not missing or "p" in {c.kind for c in table.columns}, (table.name, missing[:5])
+        expected: list[str] = []
+        for row in table.rows:
+            for entry, column in zip(row, table.columns, strict=True):
+                if isinstance(entry.value, float):
+                    expected.append(p_value(entry.value) if column.kind == "p" else number(entry.value))
+                expected += [number(end) for end in entry.ci or ()]
+        html = re.sub(
+            r"<svg.*?</svg>|<sup.*?</sup>|<caption>.*?</caption>|<p .*?</p>", "", table_html(table), flags=re.S
+        )
+        body = table_markdown(table).split("**", 2)[2]
+        tex = table_tex(table, "").decode().replace("$-$", "−").replace(r"\textless{}", "<")
+        csv_text = table_csv(table).decode().replace(",-", ",−").replace("\r\n", " ,")
+        plain = unescape(re.sub(r"<[^>]*>", " ", html))
+        for shown in (plain, body.replace("\\<", "<"), tex, csv_text):
+            found = Counter(re.findall(r"(?<![\w.+-])[<−]?\d*\.\d{1,3}(?![\w.])", shown))
+            assert not Counter(expected) - found, table.name
 
 
 def test_latex_has_a_row_per_cell_and_balances(run: Run, files: dict[str, bytes], evil_files: dict[str, bytes]) -> None:

@@ -166,12 +166,9 @@ def test_a_report_without_anything_still_renders() -> None:
 
 
 def test_missing_values_say_why(run: Run) -> None:
-    cells = [
-        {**c, **dict.fromkeys(("top1", "top1_ci", "S", "S_ci", "I", "I_ci", "D", "D_ci", "top5", "top5_ci")), "reason": "orig_zero"}
-        if c["treebank"] == "de_pud"
-        else c
-        for c in run.report["cells"]
-    ]  # fmt: skip
+    gone = dict.fromkeys(("top1", "top1_ci", "S", "S_ci", "I", "I_ci", "D", "D_ci", "top5", "top5_ci"))
+    none = gone | {"reason": "orig_zero"}
+    cells = [{**cell, **none} if cell["treebank"] == "de_pud" else cell for cell in run.report["cells"]]
     written = dict(render_report({**run.report, "cells": cells}, run.outcomes))
     for name in ("report.html", "report.md"):
         assert "A(orig) = 0, so a share of it is undefined" in written[name].decode()

@@ -1,4 +1,4 @@
-"""U7: contrast of every text and mark in both themes, distance of the hues under colour deficiencies, no colour alone."""
+"""U7: contrast of every text and mark in both themes, hues apart under colour deficiencies, nothing by colour alone."""
 
 import re
 from importlib import resources

@@ -1,0 +1,143 @@
+"""The commands as a shell meets them: exit codes, one line per mistake, JSON alone on stdout."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from evaluator import cli
+
+GetBundle = Callable[..., str]
+COMMANDS = ("run", "prepare", "encode", "score", "report", "check", "show", "doctor")
+
+
+def morphorder(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from evaluator.cli import main; main()", *args],
+        check=False,
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(
+    tmp_path_factory: pytest.TempPathFactory, treebanks: tuple[str, ...], bundle: GetBundle
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A run of a sound and an all-NaN model, by command, and what the command said."""
+    root = tmp_path_factory.mktemp("commands")
+    toml = root / "config.toml"
+    toml.write_text(
+        f'treebanks = ["{treebanks[0]}"]\nmodels = ["{bundle()}", "{bundle("nan", nan_on=2)}"]\n'
+        'conditions = ["orig", "full"]\nlemma = false\nstatistics = {resamples = 100}\n'
+    )
+    said = morphorder("run", str(toml), "--out", str(root / "run"), "--threads", "1", "--progress", "none", "--json")
+    return root, said
+
+
+def test_run_with_something_missing_exits_1_and_says_so(
+    finished: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    root, said = finished
+    assert said.returncode == 1, said.stderr
+    answer = json.loads(said.stdout)
+    assert answer["ok"] is False
+    assert {c["model"] for c in answer["cells"] if c["top1"] is not None} == {"alpha"}
+    assert Path(answer["report"]) == root / "run" / "report" / "report.json"
+    assert Path(answer["report"]).is_file()
+
+
+def test_run_without_faults_exits_0(finished: tuple[Path, object], bundle: GetBundle) -> None:
+    root, _ = finished
+    args = ("run", str(root / "config.toml"), "--model", bundle(), "--out", str(root / "sound"), "--progress", "none")
+    said = morphorder(*args, "--json", "--threads", "1")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert json.loads(said.stdout)["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("run", "nothing.toml"), "nothing.toml: no such file"),
+        (("run", "--model", "no-such-folder"), "no-such-folder: not a model bundle"),
+        (("show", "no-such-run"), "no run here"),
+    ],
+)
+def test_mistakes_exit_2_with_one_line(args: tuple[str, ...], said: str) -> None:
+    plain = morphorder(*args)
+    assert plain.returncode == 2
+    assert plain.stdout == ""
+    assert said in plain.stderr
+    assert plain.stderr.count("\n") == 1
+
+
+def test_mistake_as_json_is_alone_on_stdout() -> None:
+    said = morphorder("run", "nothing.toml", MORPHORDER_JSON="1")
+    assert said.returncode == 2
+    error = json.loads(said.stdout)
+    assert error["ok"] is False
+    assert error["error"]["code"] == "config"
+    assert error["error"]["where"] == "nothing.toml"
+
+
+def in_process(*args: str) -> str:
+    """What a command says on stdout, without a new process."""
+    result = CliRunner().invoke(cli.app, args, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(command: str) -> None:
+    said = in_process(command, "--help")
+    assert "morphorder" in said or command in said
+    assert len(said.splitlines()) > 5
+
+
+def test_help_of_everything() -> None:
+    said = in_process("--help")
+    assert all(command in said for command in COMMANDS)
+
+
+@pytest.mark.usefixtures("finished")
+def test_show(finished: tuple[Path, object]) -> None:
+    run = str(finished[0] / "run")
+    said = json.loads(in_process("show", run, "--model", "alpha", "--condition", "full", "--json", "--limit", "3"))
+    assert said["ok"]
+    assert len(said["items"]) == 3
+    assert {(i["model"], i["condition"], i["lemma"]) for i in said["items"]} == {("alpha", "full", False)}
+    text = in_process("show", run, "--model", "alpha", "--tokens", "--limit", "1")
+    assert "[CLS]" in text
+    assert "[MASK]" in text
+    failed = in_process("show", run, "--model", "nan", "--limit", "1", "--tokens")
+    assert "non_finite" in failed
+    wrong, right = (
+        json.loads(in_process("show", run, "-m", "alpha", flag, "--json"))["found"] for flag in ("--wrong", "--right")
+    )
+    assert wrong + right == json.loads(in_process("show", run, "-m", "alpha", "--json"))["found"]
+
+
+def test_dry_run_writes_nothing(finished: tuple[Path, object]) -> None:
+    root, _ = finished
+    out = root / "planned"
+    said = json.loads(
+        in_process("run", str(root / "config.toml"), "--out", str(out), "--dry-run", "--json", "--progress", "none")
+    )
+    assert said["ok"]
+    assert said["plan"]["items"] == 2 * sum(said["plan"]["base_items"].values()) > 0
+    assert [m["model"] for m in said["plan"]["models"]] == ["alpha", "nan"]
+    assert not out.exists()
+
+
+def test_doctor_says_all_in_one_object() -> None:
+    result = CliRunner().invoke(cli.app, ["doctor", "--json"], catch_exceptions=False)
+    said = json.loads(result.stdout)
+    assert said["ok"] == (not said["problems"]) == (result.exit_code == 0)
+    assert "CPUExecutionProvider" in said["providers"] or said["problems"]
+    assert "local" in said["engines"]
