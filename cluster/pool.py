@@ -38,12 +38,19 @@ class Pool:
 
 
 def run_pass(
-    job: ScoreJob, tasks: Sequence[Task], pool: Pool, versions: Mapping[str, str], *, deaths: int, patient: bool = True
+    job: ScoreJob,
+    tasks: Sequence[Task],
+    pool: Pool,
+    versions: Mapping[str, str],
+    *,
+    deaths: int,
+    patient: bool = True,
+    worker: type = Worker,
 ) -> Iterator[Outcome]:
     """The outcomes of those tasks whose worker lived, in the order in which they finish.
 
     `deaths`: how many tasks may be lost before the pass ends with Ray's error. `patient`: let each worker queue a task
-    behind the one it runs; not when that task would be lost with it.
+    behind the one it runs; not when that task would be lost with it. `worker`: another one to measure the rest with.
     """
     strategy = ActorPoolStrategy(
         min_size=min(pool.min_actors, len(tasks)),
@@ -55,7 +62,7 @@ def run_pass(
         # max_restarts has no other way in yet, and the alternative is Ray's default: for ever.
         warnings.simplefilter("ignore")
         scored = ray.data.from_arrow([task_table(task) for task in tasks]).map_batches(
-            Worker,
+            worker,
             fn_constructor_args=(job, dict(versions), pool.demand.gpus),
             batch_size=1,
             batch_format="pyarrow",

@@ -10,6 +10,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 
+from evaluator.compare.command import compare_command
+from evaluator.audit.command import audit_command
 from evaluator.config import Config, read_config
 from evaluator.doctor import doctor_command
 from evaluator.errors import ConfigError, MorphorderError
@@ -234,8 +236,10 @@ def _done(facts: dict[str, Any], line: str, as_json: bool) -> None:
 
 
 app.command("check")(check)
+app.command("compare")(compare_command)
 app.command("show")(show_command)
 app.command("doctor")(doctor_command)
+app.command("audit")(audit_command)
 
 
 def _add_installed_commands() -> None:

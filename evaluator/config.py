@@ -133,6 +133,12 @@ class Config(_Part):
         kept = self.model_dump(mode="json", include={"conditions", "lemma", "seeds", "draws", "sample"})
         return {**kept, "spacing": self.spacing}
 
+    def anchored(self) -> "Config":
+        """The same settings with every path absolute, so that they mean the same from any folder."""
+        treebanks = tuple(t.model_copy(update={"path": _absolute(t.path)}) for t in self.treebanks)
+        models = tuple(m if m in BUNDLED_MODELS else _absolute(m) for m in self.models)
+        return self.model_copy(update={"treebanks": treebanks, "models": models})
+
     def differences(self) -> dict[str, Any]:
         """The settings that differ from the embedded default, `section.key` → value."""
         return dict(_differences(self.model_dump(mode="json"), Config().model_dump(mode="json"), ""))
@@ -189,6 +195,10 @@ def _beside(base: Path, place: str) -> str:
     if place == DEMO or "://" in place or Path(place).is_absolute():
         return place
     return str(base / Path(place).expanduser()) if base != Path() else place
+
+
+def _absolute(place: str) -> str:
+    return place if place == DEMO or "://" in place else str(Path(place).absolute())
 
 
 def _overlaid(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from evaluator.errors import MorphorderError
 from evaluator.score.backend import Session, installed, providers, usable_cpus
 from evaluator.stages.encode import open_models
 from evaluator.stages.manifest import versions
+from evaluator.store.location import without_secrets
 
 RESPECTED = ("HF_HOME", "HF_HUB_OFFLINE", "RAY_ADDRESS", "OMP_NUM_THREADS", "SOURCE_DATE_EPOCH", "NO_COLOR")
 
@@ -57,7 +58,7 @@ def examine() -> dict[str, Any]:
         "engines": sorted(e.name for e in entry_points(group="morphorder.engines")),
         "commands": sorted(e.name for e in entry_points(group="morphorder.commands")),
         "environment": {
-            name: value
+            name: without_secrets(value)
             for name, value in sorted(os.environ.items())
             if name in RESPECTED or name.startswith("MORPHORDER_")
         },

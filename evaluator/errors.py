@@ -1,6 +1,7 @@
 """Every error a user can meet, as one small tree.
 
 MorphorderError            exit 1: something failed that is not the user's doing
+├── ComparisonError        runs that share too few items to be compared
 └── UserError              exit 2: one line saying what, where, what was expected and what to do
     ├── ConfigError        a setting that cannot be used
     ├── TreebankError      a treebank that cannot be read at all (damaged sentences are excluded, not raised)
@@ -26,6 +27,12 @@ class MorphorderError(Exception):
         place = f"{self.where}: " if self.where else ""
         remedy = f" ({self.hint})" if self.hint else ""
         return f"{place}{self.message}{remedy}"
+
+
+class ComparisonError(MorphorderError):
+    """Two runs that share too few items to be compared."""
+
+    code = "not_comparable"
 
 
 class UserError(MorphorderError):

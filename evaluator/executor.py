@@ -1,16 +1,20 @@
 """Engines: who scores which shard where. An engine only places work; `ShardScorer` does it, the same everywhere."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from evaluator.errors import ConfigError
 from evaluator.score.backend import Provider, Session
 from evaluator.score.bundle import read_bundle
+from evaluator.score.fetch import local_bundle
 from evaluator.score.shard import Model, ScoreSettings, score_rows, score_rows_except
 from evaluator.store.shards import ShardSet
 
@@ -20,7 +24,7 @@ class ScoreJob:
     """All that a worker needs to score shards of one model: small, picklable, made of values only."""
 
     bundle: str
-    """Folder of the model bundle on the worker's machine."""
+    """Folder of the model bundle on the worker's machine, or a URI from which each machine fetches it once."""
     rows: ShardSet
     scored: ShardSet
     settings: ScoreSettings
@@ -36,8 +40,10 @@ class ShardDone:
     rows: int
     pieces: int
     padded_pieces: int
+    """Pieces the model was given, padding included; those of rows named as failed are not among them."""
     failed: int
     wall_s: float
+    """Time of computing: reading and writing happen meanwhile."""
     provider: str
     worker: str = "local"
     """The process that scored it: host, device."""
@@ -47,12 +53,20 @@ Engine = Callable[[ScoreJob, Sequence[int], dict[str, Any]], Iterator[ShardDone]
 """(job, shards still to do, the engine's own settings) → one report per shard, in any order."""
 
 
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A shard's answers, and the report to give once they are written."""
+
+    done: ShardDone
+    table: pa.Table
+
+
 class ShardScorer:
     """A loaded model that scores shards of a job."""
 
     def __init__(self, job: ScoreJob) -> None:
         self.job = job
-        folder = Path(job.bundle)
+        folder = local_bundle(job.bundle)
         bundle = read_bundle(folder)
         session = Session(folder, bundle, provider=job.provider, threads=job.threads)
         self.model = Model(session, bundle.pad_id, bundle.vocab_size, bundle.top_k)
@@ -62,22 +76,33 @@ class ShardScorer:
 
         `failed`: positions of rows that cannot be scored, with the reason; they are written as failed, and not run.
         """
-        began = perf_counter()
-        table = self.job.rows.read(shard)
+        return self.write(self.compute(shard, self.read(shard), failed))
+
+    def read(self, shard: int) -> pa.Table:
+        """The rows of a shard."""
+        return self.job.rows.read(shard)
+
+    def compute(self, shard: int, table: pa.Table, failed: Mapping[int, str] = MappingProxyType({})) -> "Scored":
+        """The answers to the rows of a shard, nothing written yet."""
+        began, run_before = perf_counter(), self.model.session.pieces_run
         scored = score_rows_except(table, self.model, self.job.settings, failed)
         if scored.num_rows != table.num_rows:
             raise AssertionError(f"shard {shard}: {table.num_rows} rows in, {scored.num_rows} out")
-        self.job.scored.write(shard, scored)
-        pieces = len(table["ids"].combine_chunks().flatten())
-        return ShardDone(
+        done = ShardDone(
             shard=shard,
             rows=table.num_rows,
-            pieces=pieces,
-            padded_pieces=pieces,
+            pieces=pc.sum(pc.list_value_length(table["ids"])).as_py() or 0,
+            padded_pieces=self.model.session.pieces_run - run_before,
             failed=table.num_rows - scored["failed"].null_count,
             wall_s=perf_counter() - began,
             provider=self.model.session.provider,
         )
+        return Scored(done, scored)
+
+    def write(self, scored: "Scored") -> ShardDone:
+        """The report of a shard, once its answers are on disk."""
+        self.job.scored.write(scored.done.shard, scored.table)
+        return scored.done
 
     def rehearse(self, shard: int, first: int, last: int) -> int:
         """The number of rows first … last - 1 of a shard that were scored; nothing is written.
@@ -89,10 +114,28 @@ class ShardScorer:
 
 
 def run_local(job: ScoreJob, shards: Sequence[int], settings: dict[str, Any]) -> Iterator[ShardDone]:
-    """Scores the shards in this process, one after another, on all its threads."""
-    scorer = ShardScorer(job)
-    for shard in shards:
-        yield scorer.score(shard)
+    """Scores the shards in this process, in order, on all its threads."""
+    yield from overlapped(ShardScorer(job), shards)
+
+
+def overlapped(scorer: ShardScorer, shards: Sequence[int]) -> Iterator[ShardDone]:
+    """One report per shard, in order; as one `scorer.score` after another, but never waiting for a file.
+
+    The next shard is read and the last one written while the model computes: one shard ahead, one behind. An error of
+    any of the three is raised here; a shard that was already computed is still written.
+    """
+    with ThreadPoolExecutor(1, "read") as reader, ThreadPoolExecutor(1, "write") as writer:
+        ahead = [reader.submit(scorer.read, shard) for shard in shards[:1]]
+        behind: list[Future[ShardDone]] = []
+        for i, shard in enumerate(shards):
+            table = ahead.pop().result()
+            ahead = [reader.submit(scorer.read, following) for following in shards[i + 1 : i + 2]]
+            scored = scorer.compute(shard, table)
+            if behind:
+                yield behind.pop().result()
+            behind.append(writer.submit(scorer.write, scored))
+        if behind:
+            yield behind.pop().result()
 
 
 def engine_named(name: str) -> Engine:

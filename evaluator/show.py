@@ -39,7 +39,8 @@ def show_command(
         raise ConfigError("--wrong and --right exclude each other", where="show")
     folder = RunFolder.open(run)
     if not folder.location.exists("report/outcomes.parquet"):
-        raise StoreError("has no report yet", where=run, hint=f"run: morphorder report {run}")
+        place = str(folder.location)
+        raise StoreError("has no report yet", where=place, hint=f"run: morphorder report {place}")
     outcomes = pq.read_table(pa.BufferReader(folder.location.read("report/outcomes.parquet")))
     chosen = outcomes
     for column, value in (("language", language), ("model", model), ("sent_id", sentence)):

@@ -1,7 +1,7 @@
 """The forms of each verb, and which resource knows them: UniMorph, the treebanks themselves, a form–lemma lexicon."""
 
 import lzma
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +11,7 @@ from evaluator.errors import DatasetError
 from evaluator.types import Sentence
 
 VERB_TAGS = ("VERB",)
+LEXICON_SHARE = 0.2
 
 
 @dataclass(slots=True)
@@ -82,21 +83,27 @@ def read_unimorph(paradigms: Paradigms, path: Path) -> int:
 
 
 def read_lexicon(paradigms: Paradigms, path: Path, lemmas: set[str] | None = None) -> int:
-    """How many verb forms were added from a lexicon: form TAB lemma TAB UPOS [TAB count], one a line.
+    """How many verb forms were added from a tagged lexicon: form TAB lemma TAB UPOS [TAB count], one a line.
 
-    `lemmas`: only these; a tagger's lexicon also lists lemmas nobody asks for. Errors: DatasetError with `path:line`.
+    Taggers err: a form counts for a lemma only if at least `LEXICON_SHARE` of its occurrences are that verb, and only
+    if it is one word of letters. `lemmas`: only these. Errors: DatasetError with `path:line`.
     """
-    added = 0
+    total: Counter[str] = Counter()
+    verbs: Counter[tuple[str, str]] = Counter()
     for number, fields in _lines(path):
-        if len(fields) < 3:
+        if len(fields) < 3 or (len(fields) > 3 and not fields[3].isdecimal()):
             raise DatasetError(
-                f"{len(fields)} fields, expected form, lemma, UPOS", where=f"{path}:{number}", hint="tab-separated"
+                "expected form, lemma, UPOS and perhaps a count", where=f"{path}:{number}", hint="tab-separated"
             )
-        form, lemma, upos = fields[0].casefold(), fields[1].casefold(), fields[2]
-        if upos in VERB_TAGS and (lemmas is None or lemma in lemmas):
-            _add(paradigms.attested[lemma], form, None)
-            added += 1
-    return added
+        form, lemma = fields[0].casefold(), fields[1].casefold()
+        count = int(fields[3]) if len(fields) > 3 else 1
+        total[form] += count
+        if fields[2] in VERB_TAGS and (lemmas is None or lemma in lemmas) and form.isalpha():
+            verbs[form, lemma] += count
+    kept = [pair for pair, count in verbs.items() if count >= LEXICON_SHARE * total[pair[0]]]
+    for form, lemma in kept:
+        _add(paradigms.attested[lemma], form, None)
+    return len(kept)
 
 
 def _lines(path: Path) -> Iterable[tuple[int, Sequence[str]]]:

@@ -30,10 +30,10 @@ class PieceCutter:
     """A tokenizer with its special-token template, loaded from the bytes of a `tokenizer.json`."""
 
     def __init__(self, tokenizer_json: bytes, *, mask_id: int, where: str = "tokenizer.json") -> None:
-        text = tokenizer_json.decode("utf-8")
         try:
-            self._tokenizer = _load(json.loads(text))
-            self._bare = _load(_without_prefix(json.loads(text)))
+            described = json.loads(tokenizer_json)
+            self._tokenizer = _load(described)
+            self._bare = _load(_without_prefix(described))
         except Exception as error:  # the library raises bare Exception for any fault in the file
             raise BundleError(f"not a tokenizer: {error}", where=where) from error
         self.mask_id = mask_id
@@ -48,9 +48,9 @@ class PieceCutter:
         """Special pieces after the text, for instance [SEP]."""
         self.starts_spaced = core != self._bare.encode(_PROBE, add_special_tokens=False).ids
         """Whether the tokenizer reads the first word of a text as if a space came before it."""
-        self._lone_space = {i for i in map(self._tokenizer.token_to_id, ("▁", "Ġ")) if i is not None}
-        self._continuation = _continuation_mark(json.loads(text)["model"])
-        added = (int(a["id"]) for a in json.loads(text).get("added_tokens", []) if a.get("special"))
+        self._lone_space = self._tokenizer.token_to_id("▁")
+        self._continuation = _continuation_mark(described["model"])
+        added = (int(a["id"]) for a in described.get("added_tokens", []) if a.get("special"))
         self.special = np.array(sorted({*probe[:at], *probe[at + len(core) :], mask_id, *added}), dtype=np.int32)
         """Every id that must come from the template or a mask, never from text."""
 
@@ -76,7 +76,7 @@ class PieceCutter:
         return [head + rest for head, rest in zip(heads, rests, strict=True)]
 
     def _without_lone_space(self, ids: list[int]) -> list[int]:
-        return ids[1:] if ids and ids[0] in self._lone_space else ids
+        return ids[1:] if ids and ids[0] == self._lone_space else ids
 
     def cut_texts(self, texts: Sequence[str]) -> list[list[int]]:
         """Whole texts cut at once, without special pieces: what other tools feed their models."""

@@ -44,13 +44,16 @@ class UniqueRows:
     def count(self) -> int:
         return len(self.offsets) - 1
 
-    def shard(self, first: int, last: int, mask_id: int) -> pa.Table:
-        """Rows first … last - 1 as a ROWS table."""
+    def shard(self, first: int, last: int, mask_id: int, *, first_mask_only: bool = False) -> pa.Table:
+        """Rows first … last - 1 as a ROWS table; `first_mask_only` asks of each row nothing but its first mask."""
         begin, end = self.offsets[first], self.offsets[last]
         ids = self.ids[begin:end]
         offsets = self.offsets[first : last + 1] - begin
         at = np.flatnonzero(ids == mask_id)
         row_of = np.searchsorted(offsets, at, side="right") - 1
+        if first_mask_only:
+            row_of, begins = np.unique(row_of, return_index=True)
+            at = at[begins]
         mask_offsets = np.searchsorted(row_of, np.arange(last - first + 1))
         pairs = slice(*np.searchsorted(self.pair_row, [first, last]))
         pair_first = np.searchsorted(self.pair_row[pairs], np.arange(first, last + 1))

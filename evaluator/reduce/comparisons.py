@@ -20,6 +20,9 @@ from evaluator.reduce.permutation import holm, sign_flip_p
 from evaluator.types import Int64s
 
 Family = Literal["conditions", "inflection", "models"]
+Decision = Literal["higher", "lower", "undetected", "not comparable"]
+ALPHA = 0.05
+"""Chance of any false finding in a family that a verdict accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +71,32 @@ def _family(stats: Paired, family: Family, pairs: list[tuple[Side, Side]], confi
     rows: list[Row] = []
     for a, b in pairs:
         row: Row = {"family": family, "treebank": stats.block.treebank, "language": stats.block.language}
-        row |= {"a": a.row(), "b": b.row(), "n": 0}
-        row |= dict.fromkeys(("delta", "delta_ci", "only_a", "only_b", "p", "p_mid", "p_holm"))
-        row["reason"] = _missing(stats.block, a) or _missing(stats.block, b)
-        if row["reason"] is None:
-            row |= _compare(stats, a, b, confidence)
-        rows.append(row)
-    tested = [row for row in rows if row["p"] is not None]
+        rows.append(row | {"a": a.row(), "b": b.row()} | compare_sides(stats, a, b, confidence))
+    adjust(rows)
+    return rows
+
+
+def adjust(family: list[Row]) -> None:
+    """Sets `p_holm` of the rows that were tested, all of them one family."""
+    tested = [row for row in family if row["p"] is not None]
     for row, adjusted in zip(tested, holm([row["p"] for row in tested]), strict=True):
         row["p_holm"] = adjusted
-    return rows
+
+
+def decided(delta: float | None, adjusted: float | None) -> Decision:
+    """What may be said of a difference whose Holm-adjusted p is `adjusted`: a direction only below `ALPHA`."""
+    if delta is None or adjusted is None:
+        return "not comparable"
+    if adjusted >= ALPHA or delta == 0:
+        return "undetected"
+    return "higher" if delta > 0 else "lower"
+
+
+def compare_sides(stats: Paired, a: Side, b: Side, confidence: float) -> Row:
+    """A row of `block_comparisons` from `n` to `reason`, `p_holm` still null."""
+    row: Row = {"n": 0} | dict.fromkeys(("delta", "delta_ci", "only_a", "only_b", "p", "p_mid", "p_holm"))
+    row["reason"] = _missing(stats.block, a) or _missing(stats.block, b)
+    return row | _compare(stats, a, b, confidence) if row["reason"] is None else row
 
 
 def _missing(block: Block, side: Side) -> Reason | None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from evaluator.encode.tokenizer import PieceCutter
 from evaluator.store import schemas
@@ -73,9 +72,11 @@ def _texts(items: pa.Table, sentences: Sequence[Sentence], spacing: Spacing) -> 
 
 def join_answers(items: pa.Table, links: pa.Table, answers: ModelAnswers) -> pa.Table:
     """The OUTCOMES of one shard of `item_columns` under one model; `complete` is still false everywhere."""
-    if not pc.all(pc.equal(items["item_id"], links["item_id"])).as_py():
+    if not items["item_id"].equals(links["item_id"]):
         raise AssertionError("links do not belong to these items")
     count = items.num_rows
+    if not count:  # a shard of sentences of which none was drawn
+        return schemas.OUTCOMES.empty_table()
     linked = links["row"].is_valid().to_numpy()
     row = links["row"].fill_null(0).to_numpy()
     failed_of_row = answers.scored["failed"].combine_chunks()

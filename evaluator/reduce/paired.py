@@ -7,7 +7,7 @@ import numpy as np
 
 from evaluator.reduce.block import ORIG, ORIG_L, Block, run_starts, sums_by_run
 from evaluator.reduce.grid import Cell
-from evaluator.reduce.intervals import Resamples, percentile_interval, resample, stream
+from evaluator.reduce.intervals import ROLES, Resamples, percentile_interval, resample, stream
 from evaluator.reduce.metrics import interaction
 from evaluator.types import Float64s, Int64s
 
@@ -32,13 +32,15 @@ class Paired:
     def resampled_accuracy(self, model: str, cell: Cell, role: int) -> Float64s:
         """A@1 in each resample, (resamples,): (hits per draw + s·g) / (base items + s), g ~ Gamma(½, 1).
 
-        s is the mean number of base items of a sentence; `role` picks the stream of g, one per cell compared.
+        s is the mean number of base items of a sentence; `role` picks the stream of g, one per cell compared. Roles
+        past the streams drawn take one of them moved on by a resample, which is as independent.
         """
         m, c = self.block.models.index(model), self.block.cells.index(cell)
         column = 1 + m * len(self.block.cells) + c
         s = self.block.n_base / self.block.n_sentences
         hits = self.drawn.totals[:, column] / len(self.block.draws[c])
-        return np.asarray((hits + s * self.drawn.pseudo[:, role]) / (self.drawn.totals[:, 0] + s))
+        pseudo = np.roll(self.drawn.pseudo[:, role % ROLES], role // ROLES)
+        return np.asarray((hits + s * pseudo) / (self.drawn.totals[:, 0] + s))
 
     def interaction_logp(
         self, model: str, condition: Cell, confidence: float

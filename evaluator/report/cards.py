@@ -12,7 +12,7 @@ def card(example: Example) -> Html:
         "article",
         _head(example),
         _lines(example),
-        _answers_table(example),
+        answers_table(example),
         class_=f"ex {example['o']}",
         id=example["id"],
         tabindex="-1",
@@ -70,7 +70,8 @@ def _token(word: str, unit: int, slot: int, form: str, example: Example) -> Html
     return el("span", inner, class_=f"tok{moved}", dir=example["dir"], data_i=unit + 1, data_x=invisibles(word) or None)
 
 
-def _answers_table(example: Example) -> Html:
+def answers_table(example: Example) -> Html:
+    """The five best words of each column, and the gold word's rank and p under them."""
     columns = example["q"]
     depth = max((len(column["w"]) for column in columns), default=0)
     head = el("tr", el("th", "rank", scope="col"), (el("th", column["h"], scope="col") for column in columns))

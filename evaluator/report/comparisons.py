@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from evaluator.reduce.comparisons import decided
 from evaluator.report.document import Document, condition_label, dose
 from evaluator.report.tables import Column, Entry, Table
 from evaluator.report.words import reason
@@ -66,9 +67,6 @@ def _side(side: Mapping[str, Any]) -> str:
 
 def verdict(row: Mapping[str, Any]) -> str:
     """The comparison in words: `A higher`, `B higher`, `no difference detected` (Holm, .05) or `not comparable`."""
-    delta, adjusted = row.get("delta"), row.get("p_holm")
-    if delta is None or adjusted is None:
-        return "not comparable"
-    if adjusted >= 0.05 or delta == 0:
-        return "no difference detected"
-    return "A higher" if delta > 0 else "B higher"
+    found = decided(row.get("delta"), row.get("p_holm"))
+    said = {"undetected": "no difference detected", "higher": "A higher", "lower": "B higher"}
+    return said.get(found, found)

@@ -87,9 +87,7 @@ class Document:
 
     def place(self, treebank: str) -> str:
         """Label of a treebank: its language, with the treebank's name only where a language has several."""
-        language = self.languages[treebank]
-        several = sum(other == language for other in self.languages.values()) > 1
-        return f"{language} {treebank}" if several else language
+        return place_label(treebank, self.languages)
 
     def level(self) -> str:
         """The level of every interval, as printed: `95 %`."""
@@ -119,6 +117,13 @@ def open_document(report: Mapping[str, Any]) -> Document:
         conditions=tuple(known + sorted(present - set(known))),
         cells={(c["model"], c["treebank"], c["condition"], bool(c["lemma"])): c for c in cells},
     )
+
+
+def place_label(treebank: str, languages: Mapping[str, str]) -> str:
+    """A treebank's language, with the treebank's name only where `languages` gives that language to several."""
+    language = languages[treebank]
+    several = sum(other == language for other in languages.values()) > 1
+    return f"{language} {treebank}" if several else language
 
 
 def condition_label(condition: str, lemma: bool = False) -> str:

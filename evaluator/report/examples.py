@@ -209,17 +209,18 @@ def _example(
         "k": after["n_masks"] or 0,
         "o": outcome,
         "d": round((after["gold_logp"] or 0.0) - (before["gold_logp"] or 0.0), 3),
-        "v": f"gold {_rank(after)}",
+        "v": f"gold {rank_of(after)}",
         "dir": direction(text),
         "lang": language_tag(after["language"], text),
         "g": visible(after["gold"]) if with_text else "",
-        "a": _line(before, spelt) if with_text else None,
-        "b": _line(after, spelt) if with_text else None,
+        "a": line_of(before, spelt) if with_text else None,
+        "b": line_of(after, spelt) if with_text else None,
         "q": _answers(document, after, partners, with_text),
     }
 
 
-def _line(row: Mapping[str, Any], spelt: Mapping[int, Mapping[str, Any]]) -> Line:
+def line_of(row: Mapping[str, Any], spelt: Mapping[int, Mapping[str, Any]]) -> Line:
+    """The row's text cut at its units; `spelt` holds forms and lemmas by sentence."""
     sentence = spelt.get(row["sentence"])
     forms = sentence["form"] if sentence else None
     words = [lemma or form for lemma, form in zip(sentence["lemma"], forms or [], strict=True)] if sentence else None
@@ -248,23 +249,24 @@ def _answers(
         found = partners.get((row["model"], row["base_id"], condition, lemma, draw))
         if found is None:
             continue
-        words = _words(found) if with_text else []
+        words = words_of(found) if with_text else []
         columns.append(
             {
                 "h": condition_label(condition, lemma),
                 "w": words,
-                "g": f"{_rank(found)} · {_probability(found['gold_logp'])}",
+                "g": f"{rank_of(found)} · {probability(found['gold_logp'])}",
             }
         )
     return columns
 
 
-def _words(row: Mapping[str, Any]) -> list[list[Any]]:
+def words_of(row: Mapping[str, Any]) -> list[list[Any]]:
+    """The five best words as [word, p, 1 if gold]."""
     gold, place = row["gold"], row["place"]
     found = []
     for rank, (word, logp) in enumerate(zip(row["pred"] or [], row["pred_logp"] or [], strict=False), start=1):
         hit = rank == place
-        found.append([visible(word) + ("" if hit else _lookalike(word, gold)), _probability(logp), int(hit)])
+        found.append([visible(word) + ("" if hit else _lookalike(word, gold)), probability(logp), int(hit)])
     return found[:5]
 
 
@@ -277,11 +279,12 @@ def _lookalike(word: str, gold: str) -> str:
     return ""
 
 
-def _probability(logp: float | None) -> str:
+def probability(logp: float | None) -> str:
+    """A log-probability as the probability printed."""
     return number(None if logp is None else math.exp(min(logp, 0.0)))
 
 
-def _rank(row: Mapping[str, Any]) -> str:
+def rank_of(row: Mapping[str, Any]) -> str:
     """`rank 3` among words where known, else how many pieces were better at each mask."""
     if row["place"]:
         return f"rank {row['place']}"

@@ -49,12 +49,22 @@ def page(
         blocks.head(document, files),
         el("nav", links, class_="contents", aria_label="Contents"),
         el("main", before, shown, after),
-        el("script", Html(_asset("page.js"))),
+        page_script(),
     )
-    return join([Html("<!DOCTYPE html>\n"), el("html", _head(document), body, lang="en"), Html("\n")]).encode("utf-8")
+    return shell(f"{document.report.get('run_id') or 'run'} · morphorder", body)
 
 
-def _head(document: Document) -> Html:
+def shell(title: str, body: Html) -> bytes:
+    """A whole page around a `<body>`, with the house's style, script policy and title: for reports of any kind."""
+    return join([Html("<!DOCTYPE html>\n"), el("html", _head(title), body, lang="en"), Html("\n")]).encode("utf-8")
+
+
+def page_script() -> Html:
+    """The script that sorts tables and filters examples: the only one that the page's policy lets run."""
+    return el("script", Html(_asset("page.js")))
+
+
+def _head(title: str) -> Html:
     script = base64.b64encode(hashlib.sha256(_asset("page.js").encode("utf-8")).digest()).decode("ascii")
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{script}'"
     return el(
@@ -63,7 +73,7 @@ def _head(document: Document) -> Html:
         el("meta", http_equiv="Content-Security-Policy", content=policy),
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("meta", name="color-scheme", content="light dark"),
-        el("title", f"{document.report.get('run_id') or 'run'} · morphorder"),
+        el("title", title),
         el("style", Html(stylesheet_variables() + _asset("style.css"))),
     )
 

@@ -6,16 +6,22 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from evaluator.errors import BundleError, MorphorderError, UserError
 from evaluator.score.bundle import MODEL_FILE, Bundle
+from evaluator.score.external import external_locations
 from evaluator.types import Float32s, Int64s
 
 Provider = Literal["cpu", "cuda"]
 PROVIDERS: dict[Provider, str] = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}
+PROVIDER_OPTIONS: dict[Provider, dict[str, str]] = {
+    "cpu": {},
+    # The device is the one that was assigned: whoever assigns it shows this process no other. fp32 means fp32.
+    "cuda": {"device_id": "0", "arena_extend_strategy": "kSameAsRequested", "use_tf32": "0"},
+}
 INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "mask_pos", "gold_row", "gold_id"})
 OUTPUTS = ("topk_ids", "topk_logp", "gold_logp", "gold_rank")
 
@@ -35,13 +41,6 @@ class Session:
 
     def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
         ort = _onnxruntime()
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = threads or usable_cpus()
-        options.inter_op_num_threads = 1
-        options.enable_mem_pattern = False  # lengths vary: a plan per shape is memory that is never used again
-        options.log_severity_level = 3
-        if threads:
-            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         wanted = PROVIDERS[provider]
         if wanted not in ort.get_available_providers():
             raise UserError(
@@ -49,8 +48,20 @@ class Session:
                 where=bundle.name,
                 hint="pip install 'morphorder[gpu]' in an environment without onnxruntime, or use --provider cpu",
             )
+        if provider == "cuda" and hasattr(ort, "preload_dlls"):
+            ort.preload_dlls()  # finds the CUDA libraries that came as wheels, whatever was imported before
+        if strays := external_locations(folder / MODEL_FILE) - set(bundle.files):
+            raise BundleError(
+                f"the graph keeps weights in {min(strays)!r}, which is no file of the bundle",
+                where=str(folder / MODEL_FILE),
+                hint="export the model again; do not use a graph that reaches outside its folder",
+            )
         try:
-            self._session = ort.InferenceSession(str(folder / MODEL_FILE), options, providers=[wanted])
+            self._session = ort.InferenceSession(
+                str(folder / MODEL_FILE),
+                _session_options(ort, threads),
+                providers=[(wanted, PROVIDER_OPTIONS[provider])],
+            )
         except Exception as error:  # onnxruntime raises many unrelated types for a bad graph
             raise BundleError(f"onnxruntime cannot load the graph: {_first_line(error)}", where=str(folder)) from error
         self.provider = str(self._session.get_providers()[0])
@@ -58,6 +69,9 @@ class Session:
             raise UserError(
                 f"asked for {wanted}, got {self.provider}", where=bundle.name, hint="see: morphorder doctor"
             )
+        self.pieces_run = 0
+        """Pieces given to the model so far, padding included."""
+        self._device = provider if provider == "cuda" else ""
         self._name = bundle.name
         self._inputs = {i.name for i in self._session.get_inputs()}
         missing = {"input_ids", "attention_mask", "mask_pos", "gold_row", "gold_id"} - self._inputs
@@ -79,10 +93,35 @@ class Session:
         }
         if "token_type_ids" in self._inputs:
             feeds["token_type_ids"] = np.zeros_like(ids)
+        self.pieces_run += ids.size
         try:
+            if self._device:
+                return Answers(*self._run_bound(feeds, self._device))
             return Answers(*self._session.run(list(OUTPUTS), feeds))
         except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
             raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
+
+    def _run_bound(self, feeds: dict[str, Int64s], device: str) -> list[Any]:
+        """The outputs in order, all bound to the device: it waits once, for the small answers, and not per output."""
+        binding = self._session.io_binding()
+        for name, array in feeds.items():
+            binding.bind_cpu_input(name, np.ascontiguousarray(array))
+        for name in OUTPUTS:
+            binding.bind_output(name, device)
+        self._session.run_with_iobinding(binding)
+        return list(binding.copy_outputs_to_cpu())
+
+
+def _session_options(ort: ModuleType, threads: int) -> Any:
+    """Options of a session on `threads` threads, 0 for every CPU this process may use."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads or usable_cpus()
+    options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # lengths vary: a plan per shape is memory that is never used again
+    options.log_severity_level = 3
+    if threads:
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
 
 
 def usable_cpus() -> int:

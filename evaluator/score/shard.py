@@ -105,8 +105,7 @@ def _collect(rows: FlatRows, first: int, last: int, answers: Answers, queries: _
     gold_logp = np.bincount(queries.gold, weights=answers.gold_logp.astype(np.float64), minlength=len(gold_row))
     finite = _finite(answers, mask_offsets, count) & ~np.isin(np.arange(count), gold_row[~np.isfinite(gold_logp)])
 
-    words: list[list[list[int]]] = [[] for _ in range(count)]
-    scores: list[Float64s] = [np.zeros(0)] * count
+    words = _Words(masks, finite, answers.topk_ids.shape[1], k)
     place = np.zeros(len(gold_row), dtype=np.int64)
     near = np.zeros(count, dtype=np.bool_)
     gold_starts = rows.gold_offsets[rows.golds_of_row[first] :]
@@ -117,8 +116,7 @@ def _collect(rows: FlatRows, first: int, last: int, answers: Answers, queries: _
         at = mask_offsets[group][:, None] + np.arange(size)
         best, total = k_best(answers.topk_ids[at][:, :, : k + 1], answers.topk_logp[at][:, :, : k + 1], k + 1)
         near[group] = near_ties(total)
-        for i, row in enumerate(group):
-            words[row], scores[row] = best[i, :k].tolist(), total[i, :k]
+        words.put(group, best[:, :k], total[:, :k])
         which = np.flatnonzero(np.isin(gold_row, group))
         asked = rows.gold_ids[gold_starts[which][:, None] + np.arange(size)]
         place[which] = places(best[np.searchsorted(group, gold_row[which]), :k], asked)
@@ -131,8 +129,8 @@ def _collect(rows: FlatRows, first: int, last: int, answers: Answers, queries: _
     return pa.table(
         [
             pa.array(rows.row[first:last]),
-            pa.array(words, pa.list_(pa.list_(pa.int32()))),
-            pa.array(scores, pa.list_(pa.float64())),
+            words.tuples(),
+            lists(words.of_row, words.scores, pa.float64()),
             lists(gold_offsets, gold_logp[kept_gold], pa.float64()),
             pa.ListArray.from_arrays(
                 pa.array(gold_offsets, pa.int32()), lists(rank_offsets, answers.gold_rank[kept_query], pa.int32())
@@ -143,6 +141,31 @@ def _collect(rows: FlatRows, first: int, last: int, answers: Answers, queries: _
         ],
         schema=schemas.SCORED,
     )
+
+
+class _Words:
+    """The best words of a batch, flat: filled group by group of equal mask counts, read row after row."""
+
+    def __init__(self, masks: Int64s, finite: Bools, candidates: int, k: int) -> None:
+        # candidates ** masks, held down to where float64 is exact: only its minimum with k matters.
+        held = np.minimum(k, np.minimum(candidates, k + 1.0) ** np.minimum(masks, 16)).astype(np.int64)
+        self.of_row = _starts(np.where(finite, held, 0))
+        """(rows + 1) spans of words."""
+        self.of_word = _starts(np.repeat(masks, np.diff(self.of_row)))
+        """(words + 1) spans of pieces."""
+        self.scores = np.zeros(int(self.of_row[-1]))
+        self.pieces = np.zeros(int(self.of_word[-1]), dtype=np.int32)
+
+    def put(self, rows: Int64s, best: Int64s, total: Float64s) -> None:
+        """Takes the words of some rows: best (rows, words, masks), total (rows, words)."""
+        first = self.of_row[rows]
+        self.scores[first[:, None] + np.arange(total.shape[1])] = total
+        flat = best.reshape(len(rows), -1)
+        self.pieces[self.of_word[first][:, None] + np.arange(flat.shape[1])] = flat
+
+    def tuples(self) -> pa.ListArray:
+        """Per row a list of words, each a list of pieces."""
+        return pa.ListArray.from_arrays(pa.array(self.of_row, pa.int32()), lists(self.of_word, self.pieces, pa.int32()))
 
 
 def _finite(answers: Answers, mask_offsets: Int64s, count: int) -> Bools:

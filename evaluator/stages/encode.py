@@ -16,6 +16,7 @@ from evaluator.errors import BundleError, StoreError
 from evaluator.items.build import sentences_of
 from evaluator.progress import Reporter
 from evaluator.score.bundle import TOKENIZER_FILE, Bundle, read_bundle
+from evaluator.score.fetch import local_bundle
 from evaluator.stages.prepare import demo_folder
 from evaluator.store.run import RunFolder, read_stage, write_stage
 from evaluator.types import Sentence, Spacing
@@ -27,14 +28,16 @@ class ModelFolder:
 
     folder: Path
     bundle: Bundle
+    place: str = ""
+    """What names it on other machines, if not the folder: a URI."""
 
 
 def open_models(names: tuple[str, ...]) -> list[ModelFolder]:
     """The bundles a config names. Errors: BundleError when one is missing, altered, or two share a name."""
     models = []
     for name in names:
-        folder = demo_folder() / "models" / name if name in BUNDLED_MODELS else Path(name)
-        models.append(ModelFolder(folder, read_bundle(folder)))
+        folder = demo_folder() / "models" / name if name in BUNDLED_MODELS else local_bundle(name)
+        models.append(ModelFolder(folder, read_bundle(folder), place=name if "://" in name else ""))
     labels = [m.bundle.name for m in models]
     if repeated := next((n for n in labels if labels.count(n) > 1), None):
         raise BundleError(f"two models are called {repeated!r}", where="models", hint="export one with another --name")

@@ -19,7 +19,7 @@ def manifest_of(run: RunFolder, models: Sequence[ModelFolder], config: Config) -
     prepared = read_stage(run.items()) or {}
     settings = config.model_dump(mode="json", exclude={"out", "ray", "engine", "scoring"})
     settings["treebanks"] = [{**t, "path": Path(t["path"]).name} for t in settings["treebanks"]]
-    settings["models"] = [Path(m).name for m in settings["models"]]
+    settings["models"] = [Path(m.partition("?")[0]).name for m in settings["models"]]
     settings["sample"]["subset"] = Path(settings["sample"]["subset"]).name
     return {
         "versions": versions(),

@@ -7,6 +7,7 @@ from evaluator.config import Config
 from evaluator.progress import Reporter
 from evaluator.stages.encode import encode, open_models
 from evaluator.stages.prepare import prepare
+from evaluator.store.location import without_secrets
 from evaluator.store.run import read_stage
 
 
@@ -26,7 +27,7 @@ def plan_of(config: Config, reporter: Reporter) -> dict[str, Any]:
                 {"model": model.bundle.name, "rows": rows["rows"], "shards": rows["shards"], "pieces": pieces}
             )
         return {
-            "out": config.out,
+            "out": without_secrets(config.out),
             "engine": config.engine,
             "base_items": prepared.get("base_items", {}),
             "excluded": prepared.get("excluded", {}),

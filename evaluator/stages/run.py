@@ -14,6 +14,8 @@ from evaluator.stages.manifest import TIMES_FILE
 from evaluator.stages.prepare import prepare
 from evaluator.stages.report import is_complete, report
 from evaluator.stages.score import score
+from evaluator.store.location import Location
+from evaluator.store.lock import run_lock
 from evaluator.store.run import RunFolder, json_bytes, read_json
 
 CONFIG_FILE = "config.json"
@@ -38,8 +40,15 @@ class RunResult:
 
 
 def run_all(config: Config, reporter: Reporter | None = None) -> RunResult:
-    """The result of the whole flow. What an earlier run left is used; one model's failure stops no other."""
-    reporter = reporter or Reporter()
+    """The result of the whole flow. What an earlier run left is used; one model's failure stops no other.
+
+    Errors: UserError for a setting, treebank, model or folder that cannot be used, another run at work in it included.
+    """
+    with run_lock(Location.of(config.out)):
+        return _run_all(config, reporter or Reporter())
+
+
+def _run_all(config: Config, reporter: Reporter) -> RunResult:
     models = open_models(config.models)
     run = prepare_timed(config, reporter)
     problems = []
@@ -63,7 +72,8 @@ def prepare_timed(config: Config, reporter: Reporter) -> RunFolder:
     """The prepared run folder, with the time it took noted there."""
     began = perf_counter()
     run = prepare(config, reporter)
-    run.location.write(CONFIG_FILE, json_bytes(config.model_dump(mode="json")))
+    kept = config.model_copy(update={"out": str(run.location)}).anchored()  # a URI may carry keys
+    run.location.write(CONFIG_FILE, json_bytes(kept.model_dump(mode="json")))
     _note(run, "prepare", perf_counter() - began)
     return run
 

@@ -35,7 +35,7 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
             hint="lower k",
         )
     job = ScoreJob(
-        bundle=str(model.folder),
+        bundle=model.place or str(model.folder),
         rows=rows,
         scored=scored,
         settings=ScoreSettings(k=config.k, max_batch_pieces=config.scoring.max_batch_pieces),

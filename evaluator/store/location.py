@@ -20,8 +20,8 @@ from evaluator.errors import StoreError
 class Location:
     """A folder in some file system; `text` is what the user wrote and what travels to workers.
 
-    A URI may end in a query (`s3://bucket/run?region=eu-west-1&endpoint_override=…`): it says how to reach the place
-    and is part of no name, so `str` leaves it out.
+    A URI may end in a query (`s3://bucket/run?region=eu-west-1&endpoint_override=…`) and begin with keys
+    (`s3://KEY:SECRET@bucket/run`): they say how to reach the place and are part of no name, so `str` leaves them out.
     """
 
     text: str
@@ -51,7 +51,10 @@ class Location:
         return Location(f"{place}/{name}{mark}{query}")
 
     def __str__(self) -> str:
-        return self.text if self.is_local else self.text.partition("?")[0]
+        return without_secrets(self.text)
+
+    def __repr__(self) -> str:
+        return f"Location({str(self)!r})"
 
     def exists(self, name: str) -> bool:
         """Whether the file `name` is there, finished."""
@@ -64,6 +67,13 @@ class Location:
         selector = pafs.FileSelector(f"{root}/{folder}".rstrip("/"), allow_not_found=True)
         found = files.get_file_info(selector)
         return sorted(i.base_name for i in found if i.type == pafs.FileType.File and i.base_name[0] not in "._")
+
+    def folders(self, folder: str = "") -> list[str]:
+        """Sorted names of the folders directly in `folder`; empty when it does not exist."""
+        files, root = self._opened()
+        selector = pafs.FileSelector(f"{root}/{folder}".rstrip("/"), allow_not_found=True)
+        found = files.get_file_info(selector)
+        return sorted(i.base_name for i in found if i.type == pafs.FileType.Directory and i.base_name[0] not in "._")
 
     def read(self, name: str) -> pa.Buffer:
         """The whole content of a file; memory-mapped where the file system allows."""
@@ -93,6 +103,16 @@ class Location:
                 f"cannot write: {reason}", where=f"{self}/{name}", hint="nothing finished is lost"
             ) from error
 
+    def copy_to(self, name: str, path: Path) -> None:
+        """Copies a file to this machine, in blocks. Errors: StoreError when it is not there or out of reach."""
+        files, root = self._opened()
+        try:
+            with files.open_input_stream(f"{root}/{name}") as source, path.open("wb") as target:
+                while block := source.read(8 << 20):
+                    target.write(block)
+        except OSError as error:
+            raise StoreError(f"cannot copy to {path}: {error}", where=f"{self}/{name}") from error
+
     def delete(self, name: str) -> None:
         """Removes a file, if it is there."""
         files, root = self._opened()
@@ -102,15 +122,36 @@ class Location:
             return
 
 
+def without_secrets(place: str) -> str:
+    """A path, or a URI without its query and without what stands before an @: what may be shown, logged or kept."""
+    scheme, mark, rest = place.partition("://")
+    if not mark:
+        return place
+    host, slash, path = rest.partition("?")[0].partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+
+
+def _secrets(uri: str) -> list[str]:
+    """The parts of a URI that are not to be shown, longest first."""
+    rest, _, query = uri.partition("://")[2].partition("?")
+    keys = rest.partition("/")[0].rpartition("@")[0]
+    parts = [keys, *keys.split(":"), query, *(pair.partition("=")[2] for pair in query.split("&"))]
+    return sorted({p for p in parts if len(p) > 3}, key=len, reverse=True)
+
+
 @lru_cache(maxsize=256)
 def _file_system(uri: str) -> tuple[pafs.FileSystem, str]:
     """The file system of a URI and the path in it; kept, since each holds a pool of connections."""
     try:
         files, root = pafs.FileSystem.from_uri(uri)
     except (pa.ArrowInvalid, OSError, ValueError) as error:
+        shown = without_secrets(uri)
+        reason = str(error).replace(uri, shown)
+        for secret in _secrets(uri):
+            reason = reason.replace(secret, "…")
         raise StoreError(
-            f"cannot open: {error}", where=uri.partition("?")[0], hint="use a path or an s3:// or gs:// URI"
-        ) from error
+            f"cannot open: {reason}", where=shown, hint="use a path or an s3:// or gs:// URI"
+        ) from None  # the library's own message may quote the keys
     return files, root
 
 

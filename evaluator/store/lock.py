@@ -38,6 +38,7 @@ def run_lock(location: Location, *, lease_s: float = LEASE_S) -> Iterator[None]:
         "pid": os.getpid(),
         "start": _start_of(os.getpid()),
     }
+    made_here = location.is_local and not Path(location.text).exists()
     _acquire(location, mine, lease_s)
     done = threading.Event()
     renewal = threading.Thread(target=_renew, args=(location, mine, lease_s, done), name="morphorder-lock", daemon=True)
@@ -49,6 +50,8 @@ def run_lock(location: Location, *, lease_s: float = LEASE_S) -> Iterator[None]:
         renewal.join()
         if (held := _read(location)) is not None and held["owner"] == mine["owner"]:
             location.delete(LOCK_FILE)
+        if made_here and Path(location.text).is_dir() and not any(Path(location.text).iterdir()):
+            Path(location.text).rmdir()
 
 
 def _acquire(location: Location, mine: dict[str, Any], lease_s: float) -> None:

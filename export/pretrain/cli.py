@@ -17,6 +17,7 @@ import typer
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as transformers_logging
 
+from evaluator.errors import UserError
 from export.pretrain import loop, network, text, vocabulary
 from export.pretrain.corpus import encode_corpus, load_corpus, save_corpus
 from export.pretrain.domain import draw_copies, sampling_weights
@@ -147,14 +148,10 @@ def finish(
 
 
 def main() -> None:
-    """Nothing; exits 2 with one line on the user's mistake."""
+    """Nothing; the user's mistake prints one line and exits 2."""
     transformers_logging.set_verbosity_error()
     try:
         app()
-    except (FileNotFoundError, ValueError) as error:
-        sys.exit(_fail(str(error)))
-
-
-def _fail(message: str) -> int:
-    typer.echo(message, err=True)
-    return 2
+    except UserError as error:
+        typer.echo(str(error), err=True)
+        sys.exit(error.exit_code)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy
 from transformers import PreTrainedModel
 
+from evaluator.errors import StoreError
 from export.pretrain.corpus import Corpus
 from export.pretrain.masking import mask_scale
 from export.pretrain.network import prediction_head
@@ -62,10 +63,9 @@ class Progress:
 
 def rate_factor(pieces: int, settings: Settings) -> float:
     """The share of the peak learning rate after `pieces`: up over warm-up, flat, down to 0 linearly."""
-    if pieces < settings.warmup_pieces:
-        return (pieces + settings.batch_pieces) / (settings.warmup_pieces + settings.batch_pieces)
+    up = (pieces + settings.batch_pieces) / (settings.warmup_pieces + settings.batch_pieces)
     left = settings.stable_pieces + settings.decay_pieces - pieces
-    return max(0.0, min(1.0, left / max(settings.decay_pieces, 1)))
+    return max(0.0, min(1.0, up, left / max(settings.decay_pieces, 1)))
 
 
 def make_optimizers(model: PreTrainedModel, settings: Settings) -> tuple[torch.optim.Muon, torch.optim.AdamW]:
@@ -131,7 +131,7 @@ def train(
 ) -> Progress:
     """Where the run stands when its schedule (or `stop_step`) is reached. `model` is trained in place.
 
-    Continues from `run/checkpoint.pt` if there is one: its seed, batches and masks must be the ones given (ValueError),
+    Continues from `run/checkpoint.pt` if there is one: its seed, batches and masks must be the ones given (StoreError),
     the schedule and rates may differ, so that the decay can be started early.
     """
     run.mkdir(parents=True, exist_ok=True)
@@ -202,7 +202,8 @@ def _resume(
     state = torch.load(path, weights_only=True)
     for name in ("seed", "batch_pieces", "mask_share", "mask_most"):
         if state["settings"][name] != getattr(settings, name):
-            raise ValueError(f"{path}: was made with {name}={state['settings'][name]}, not {getattr(settings, name)}")
+            message = f"was made with {name}={state['settings'][name]}, not {getattr(settings, name)}"
+            raise StoreError(message, where=str(path), hint="use another run folder")
     model.load_state_dict(state["model"])
     for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
         optimizer.load_state_dict(saved)

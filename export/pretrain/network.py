@@ -18,6 +18,7 @@ from transformers import (
     XLMRobertaForMaskedLM,
 )
 
+from evaluator.errors import UserError
 from export.pretrain.vocabulary import MAX_PIECES
 
 Architecture = Literal["bert", "xlm-roberta"]
@@ -90,11 +91,11 @@ def warm_start(
 
     Encoder, positions (shifted by padding_idx + 1) and head transform are copied; a piece's embedding and output bias
     are the means over the source pieces that spell it; special pieces take over those of the same role. Raises
-    ValueError unless it goes from BERT to XLM-R.
+    UserError unless it goes from BERT to XLM-R.
     """
     if not (isinstance(target, XLMRobertaForMaskedLM) and isinstance(source, BertForMaskedLM)):
         kinds = f"{source.config.model_type} to {target.config.model_type}"
-        raise ValueError(f"a warm start goes from bert to xlm-roberta, not from {kinds}")
+        raise UserError(f"a warm start goes from bert to xlm-roberta, not from {kinds}")
     target.roberta.encoder.load_state_dict(source.bert.encoder.state_dict())
     head, source_head = target.lm_head, source.cls.predictions
     head.dense.load_state_dict(source_head.transform.dense.state_dict())

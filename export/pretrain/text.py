@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluator.errors import DatasetError
+
 LANGUAGES = ("de", "en", "es", "fr", "ru", "tr", "zh")
 HELD_OUT_ONE_IN = 200
 MIN_WORDS = 4
@@ -78,7 +80,7 @@ def select_sentences(lines: Iterable[str], language: str, one_in: int = HELD_OUT
 def read_sentences(folder: Path, languages: tuple[str, ...] = LANGUAGES) -> list[Sentence]:
     """All usable sentences of `folder/<language>.txt.xz` (or `.txt`), by language in the order given.
 
-    Raises FileNotFoundError naming the language that has neither file.
+    Raises DatasetError naming the language that has neither file.
     """
     sentences: list[Sentence] = []
     for language in languages:
@@ -90,5 +92,5 @@ def read_sentences(folder: Path, languages: tuple[str, ...] = LANGUAGES) -> list
             with plain.open(encoding="utf-8") as lines:
                 sentences.extend(select_sentences(lines, language))
         else:
-            raise FileNotFoundError(f"{folder}: no {language}.txt.xz and no {language}.txt")
+            raise DatasetError(f"no {language}.txt.xz and no {language}.txt", where=str(folder))
     return sentences

@@ -32,7 +32,9 @@ def ray_cluster(_ray_session: None) -> None:
     """Ray, up."""
     import ray
 
-    if not ray.is_initialized():
+    if not ray.is_initialized() and "RAY_ADDRESS" in os.environ:
+        ray.init(log_to_driver=False, logging_level="error")  # a cluster of the same size that is up already
+    elif not ray.is_initialized():
         ray.init(num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
 
 

@@ -18,7 +18,7 @@ POISON = 90
 
 
 def made_up_rows(bundle: Bundle, *, first: int, count: int, poison: tuple[int, ...] = ()) -> pa.Table:
-    """`count` rows from row number `first` on, with pieces of their own, one or two masks; `poison` rows have POISON."""
+    """`count` rows from row number `first` on, of their own pieces, one or two masks; `poison` rows have POISON."""
     ids, masks, golds = [], [], []
     for row in range(first, first + count):
         rng = np.random.default_rng(row)

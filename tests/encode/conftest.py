@@ -77,8 +77,10 @@ def _byte_level() -> Tokenizer:
 
 def _byte_fallback() -> Tokenizer:
     """Llama's kind: spaces as ▁ by the normaliser, characters it does not know as bytes."""
-    pieces = dict.fromkeys([*SPECIALS, *(f"<0x{b:02X}>" for b in range(256)), "▁", *LETTERS])
-    tokenizer = Tokenizer(models.BPE({p: i for i, p in enumerate(pieces)}, [], unk_token="[UNK]", byte_fallback=True))
+    spaced = [f"▁{c}" for c in LETTERS]
+    pieces = dict.fromkeys([*SPECIALS, *(f"<0x{b:02X}>" for b in range(256)), "▁", *LETTERS, *spaced])
+    vocabulary, merges = {p: i for i, p in enumerate(pieces)}, [("▁", c) for c in LETTERS]
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges, unk_token="[UNK]", byte_fallback=True))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     tokenizer.pre_tokenizer = pre_tokenizers.Split("\u0000", "isolated")
     tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])

@@ -45,7 +45,7 @@ def test_space_inside_a_spelling_survives_a_tokenizer_that_splits_at_spaces_firs
 
 @pytest.mark.parametrize("name", [*FAKE, *REAL])
 def test_no_lone_space_piece(cutter: GetCutter, name: str) -> None:
-    lone = {"▁", "Ġ"}
+    lone = {"▁"}
     for word in ("Haus", "我们", "。", "1999", "المـــاء", "x"):
         for spaced in (True, False):
             pieces = cutter(name).door.pieces(cutter(name).cut(word, spaced))

@@ -14,6 +14,7 @@ pytest.importorskip("sentencepiece")
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedTokenizerFast  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
+from evaluator.errors import StoreError, UserError  # noqa: E402
 from export.pretrain import loop  # noqa: E402
 from export.pretrain.cli import app  # noqa: E402
 from export.pretrain.corpus import Corpus, encode_corpus, join_chinese, load_corpus, save_corpus, word_start_flags  # noqa: E402
@@ -21,7 +22,7 @@ from export.pretrain.domain import domain_weights, draw_copies  # noqa: E402
 from export.pretrain.masking import choose_masked, mask_scale  # noqa: E402
 from export.pretrain.network import new_network, recut_piece, warm_start  # noqa: E402
 from export.pretrain.order import SpecialIds, build_batch, generator, plan_pass  # noqa: E402
-from export.pretrain.text import LANGUAGES, Sentence, is_held_out, is_usable, select_sentences  # noqa: E402
+from export.pretrain.text import LANGUAGES, Sentence, is_held_out, is_usable, read_sentences, select_sentences  # noqa: E402
 from export.pretrain.vocabulary import train_tokenizer  # noqa: E402
 
 TINY = {"num_hidden_layers": 1, "hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2}
@@ -192,6 +193,10 @@ def test_rate_warms_up_stays_and_decays_to_zero() -> None:
     assert rates[2:] == [1.0, 1.0, 0.5, 0.0, 0.0]
 
 
+def test_a_schedule_shorter_than_its_warm_up_ends() -> None:
+    assert loop.rate_factor(600, loop.Settings(warmup_pieces=1000, stable_pieces=300, decay_pieces=300)) == 0.0
+
+
 def test_killed_and_resumed_equals_uninterrupted(
     corpus: Corpus, wordpiece: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
@@ -215,7 +220,7 @@ def test_resuming_with_other_data_settings_is_refused(
 ) -> None:
     special, model = special_ids(wordpiece), new_network("bert", wordpiece, seed=0, size=TINY)
     loop.train(model, corpus, special, SETTINGS, tmp_path, stop_step=1)
-    with pytest.raises(ValueError, match="seed=0, not 1"):
+    with pytest.raises(StoreError, match="seed=0, not 1"):
         loop.train(model, corpus, special, loop.Settings(seed=1, batch_pieces=512), tmp_path)
 
 
@@ -239,6 +244,19 @@ def test_warm_start_averages_embeddings_and_shifts_positions(
     ids = recut_piece(piece, wordpiece)
     expected = given.word_embeddings.weight[ids].mean(0)
     assert torch.allclose(taken.word_embeddings.weight[unigram.convert_tokens_to_ids(piece)], expected)
+
+
+def test_warm_start_the_other_way_is_refused(wordpiece: PreTrainedTokenizerFast) -> None:
+    model = new_network("bert", wordpiece, seed=0, size=TINY)
+    with pytest.raises(UserError, match="not from bert to bert"):
+        warm_start(model, wordpiece, model, wordpiece)
+
+
+def test_a_missing_language_is_named(tmp_path: Path) -> None:
+    (tmp_path / "de.txt").write_text("Das Haus am See ist alt.\n", encoding="utf-8")
+    assert [s.language for s in read_sentences(tmp_path, ("de",))] == ["de"]
+    with pytest.raises(UserError, match=r"no en\.txt\.xz and no en\.txt"):
+        read_sentences(tmp_path)
 
 
 def run_command(*arguments: object) -> str:
@@ -265,7 +283,10 @@ def test_commands_make_models_that_load(tmp_path: Path) -> None:
             "finish", "--corpus", corpus, "--init", start, "--run", here / "run", "--out", here / "out"
         )
         assert '"held_out_right"' in output
-        model, loaded = AutoModelForMaskedLM.from_pretrained(here / "out"), AutoTokenizer.from_pretrained(here / "out")
+        model, loaded = (
+            AutoModelForMaskedLM.from_pretrained(here / "out", dtype="auto"),
+            AutoTokenizer.from_pretrained(here / "out"),
+        )
         assert model.dtype == torch.float16
         assert model.config.model_type == architecture
         assert loaded.model_max_length == 128

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from evaluator.config import Config
+from evaluator.report import render
 from evaluator.report.document import canonical_json
-from evaluator.stages import report as report_stage
 from evaluator.stages.prepare import demo_folder
 from tests.fake_bundle import FakeTokenizer, make_fake_bundle
 
@@ -66,4 +66,4 @@ def plain_report(monkeypatch: pytest.MonkeyPatch) -> None:
     def only_json(document: dict[str, Any], *_: object, **__: object) -> Iterator[tuple[str, bytes]]:
         yield "report.json", canonical_json(document)
 
-    monkeypatch.setattr(report_stage, "render_report", only_json)
+    monkeypatch.setattr(render, "render_report", only_json)

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from evaluator.config import Config
 from evaluator.progress import Reporter
+from evaluator.report import render
 from evaluator.report.document import canonical_json
-from evaluator.stages import report as report_stage
 from evaluator.stages.run import run_all
 from evaluator.store.location import Location
 
@@ -68,7 +68,7 @@ def only_json(document: dict[str, Any], *_: object, **__: object) -> Iterator[tu
 
 def main() -> None:
     settings, root, every = Config.model_validate_json(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-    report_stage.render_report = only_json
+    render.render_report = only_json
 
     def run(name: str) -> None:
         run_all(settings.model_copy(update={"out": str(root / name)}), Reporter("none"))

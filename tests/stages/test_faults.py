@@ -11,6 +11,7 @@ from evaluator.config import Config
 from evaluator.errors import ConfigError, MorphorderError, TreebankError, UserError
 from evaluator.progress import Reporter
 from evaluator.score.bundle import MODEL_FILE, read_bundle, stamp_file, write_bundle
+from evaluator.stages import prepare as prepare_stage
 from evaluator.stages.run import run_all
 
 GetConfig = Callable[..., Config]
@@ -104,6 +105,14 @@ def test_treebank_without_a_usable_sentence(config: GetConfig, treebanks: tuple[
     else:
         assert document["counts"]["items"] == 0
         assert all(c["top1"] is None for c in document["cells"])
+
+
+def test_shards_of_sentences_of_which_none_was_drawn(config: GetConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few of many: most shards of sentences then hold no item."""
+    monkeypatch.setattr(prepare_stage, "SENTENCES_PER_SHARD", 2)
+    result = run_all(config(sample={"n": 1}), QUIET)
+    assert result.complete
+    assert {c["n"] for c in result.document["cells"]} == {1}
 
 
 def test_treebank_that_is_not_there(config: GetConfig, tmp_path: Path) -> None:

@@ -33,19 +33,28 @@ def report_bytes(folder: str | Path) -> str:
     return json.dumps(document, sort_keys=True)
 
 
+def assert_cells_close(some: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
+    """The same cells, in any order, up to the last bits of float32, which depend on the rows of a batch."""
+
+    def name(cell: dict[str, Any]) -> tuple[str, str, str, bool]:
+        return cell["model"], cell["treebank"], cell["condition"], cell["lemma"]
+
+    for a, b in zip(sorted(some, key=name), sorted(others, key=name), strict=True):
+        assert a.keys() == b.keys()
+        for key, value in a.items():
+            is_number = isinstance(value, float) or (isinstance(value, list) and None not in value)
+            assert b[key] == (pytest.approx(value, abs=1e-4) if is_number else value), key
+
+
 def test_killed_at_any_write_and_run_again(config: GetConfig, tmp_path: Path) -> None:
     settings = config(lemma=False, scoring={"threads": 1, "shard_rows": 12})
-    found = json.loads(
-        subprocess.run(
-            [sys.executable, "-m", "tests.stages.killed", settings.model_dump_json(), str(tmp_path), "2"],
-            cwd=ROOT,
-            check=True,
-            capture_output=True,
-        ).stdout
-    )
+    command = [sys.executable, "-m", "tests.stages.killed", settings.model_dump_json(), str(tmp_path), "3"]
+    said = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, encoding="utf-8")
+    assert said.returncode == 0, said.stderr
+    found = json.loads(said.stdout)
     assert found.pop(0) == {"whole": 0}
     assert found.pop()["killed"] == 0, "the last one was to die at a write that never came"
-    assert len(found) >= 6
+    assert len(found) >= 5
     assert all(f["killed"] == -signal.SIGKILL and f["again"] == 0 and f["same"] for f in found), found
 
 
@@ -105,12 +114,11 @@ def test_damaged_file_is_made_again(config: GetConfig, damage: str) -> None:
 def test_answers_of_other_shards_are_not_taken(config: GetConfig) -> None:
     """Rows encoded again with other boundaries: the answers scored before stand in shards of the same names."""
     before = run_all(config(), QUIET)
-    expected = report_bytes(before.folder)
     for path in Path(before.folder).glob("encoded/*/*"):
         path.unlink()
     again = run_all(config(scoring={"threads": 1, "shard_rows": 20}), QUIET)
     assert again.complete
-    assert report_bytes(again.folder) == expected
+    assert_cells_close(before.document["cells"], again.document["cells"])
 
 
 def test_report_of_a_half_scored_run_says_what_is_missing(config: GetConfig) -> None:
@@ -139,12 +147,8 @@ def test_order_of_models_and_shard_size_leave_cells_equal(
     config: GetConfig, bundle: Callable[..., str], tmp_path: Path
 ) -> None:
     models = (bundle(), bundle("beta", "unigram"))
-    cells: list[list[dict[str, Any]]] = []
-    for i, (order, rows) in enumerate(((models, 8), (models[::-1], 4096))):
-        settings = config(models=order, out=str(tmp_path / str(i)), scoring={"threads": 1, "shard_rows": rows})
-        found = run_all(settings, QUIET).document["cells"]
-        cells.append(sorted(found, key=lambda c: (c["model"], c["treebank"], c["condition"], c["lemma"])))
-    for a, b in zip(*cells, strict=True):
-        assert a.keys() == b.keys()
-        for key, value in a.items():
-            assert b[key] == (pytest.approx(value, abs=1e-4) if isinstance(value, float | list) else value), key
+    documents = [
+        run_all(config(models=order, out=str(tmp_path / str(rows)), scoring={"threads": 1, "shard_rows": rows}), QUIET)
+        for order, rows in ((models, 8), (models[::-1], 4096))
+    ]
+    assert_cells_close(*(d.document["cells"] for d in documents))
