@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -87,7 +86,7 @@ def measure(material: Material, heads: int, rounds: int) -> dict[str, Any]:
     """Achieved and attainable GFLOP/s in turns, and the median of their ratios."""
     products, free = products_of(material.work / "fp32" / MODEL_FILE)
     batches = batches_of(material)
-    width = max(p.inner for p in products if not p.per_mask and p.inner == min(q.inner for q in products))
+    width = min(p.inner for p in products)
     operations = sum(flop(batch, products, free) for batch in batches)
     scored = ShardSet(Location.of(material.work / "scored" / "fp32"), "part", schemas.SCORED, "benchmark")
     scorer = scorer_of(material, "fp32", scored)
@@ -168,8 +167,14 @@ def bare_seconds(batches: list[Batch], products: list[Product], free: int, heads
     session = _free_product()
     for batch in batches:
         deep = width // heads
-        scores = {"a": _random(batch.rows, heads, batch.longest, deep), "b": _random(batch.rows, heads, deep, batch.longest)}
-        values = {"a": _random(batch.rows, heads, batch.longest, batch.longest), "b": _random(batch.rows, heads, batch.longest, deep)}
+        scores = {
+            "a": _random(batch.rows, heads, batch.longest, deep),
+            "b": _random(batch.rows, heads, deep, batch.longest),
+        }
+        values = {
+            "a": _random(batch.rows, heads, batch.longest, batch.longest),
+            "b": _random(batch.rows, heads, batch.longest, deep),
+        }
         total += free / 2 * (_best(session, scores) + _best(session, values))
     return total
 

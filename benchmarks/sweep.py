@@ -53,12 +53,14 @@ def main() -> int:
     if given.json:
         print(json.dumps(document))
     else:
-        print(f"{'treebank':<28}{'items':>9}{'rows':>9}{'rows/items':>12}{'cost of 10 draws':>18}{'+L rows shared':>16}")
+        print(
+            f"{'treebank':<28}{'items':>9}{'rows':>9}{'rows/items':>12}{'cost of 10 draws':>18}{'+L rows shared':>16}"
+        )
         for facts in treebanks:
             drawn = facts["drawn"]
             print(
                 f"{facts['treebank']:<28}{drawn['items']:>9}{drawn['rows']:>9}{drawn['rows_per_item']:>12}"
-                f"{facts['cost_of_draws']:>18}{facts['drawn']['lemma_rows_shared']:>16}"
+                f"{facts['cost_of_draws']:>14}{drawn['lemma_rows_shared']:>11}"
             )
         print(f"rows are exactly the distinct inputs: {exact}")
     return 0 if exact else 1

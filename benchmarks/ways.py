@@ -192,11 +192,8 @@ def _ours(precision: str) -> Way:
         scorer = scorer_of(material, precision, scored)
 
         def score() -> Outcome:
-            for report in overlapped(scorer, range(material.shards)):
-                padded.append(report.padded_pieces)
-            return Outcome(sum(padded[-material.shards :]))
+            return Outcome(sum(report.padded_pieces for report in overlapped(scorer, range(material.shards))))
 
-        padded: list[int] = []
         return score
 
     return load

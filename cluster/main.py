@@ -29,6 +29,7 @@ def main(arguments: list[str]) -> NoReturn:
         sys.exit(2)
     from evaluator.cli import main as command
 
+    os.environ.setdefault("RAY_ADDRESS", "auto")  # `ray submit` runs this on the head, and does not say where it is
     sys.argv = ["morphorder", "run", *map(os.path.expanduser, arguments), "--engine", "ray"]
     try:
         command()

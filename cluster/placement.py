@@ -50,15 +50,19 @@ def demand_of(settings: RaySettings, provider: str) -> Demand:
 
 
 def connect(settings: RaySettings) -> None:
-    """Joins the cluster, unless this process already has. Ships no environment: devices are limited at node start."""
+    """Joins the cluster, unless this process already has. Ships no environment: devices are limited at node start.
+
+    Never Ray's own guess: it follows a file that a head killed long ago leaves behind.
+    """
     if ray.is_initialized():
         return
+    address = settings.address or os.environ.get("RAY_ADDRESS") or "local"
     try:
-        ray.init(address=settings.address or None, log_to_driver=True, logging_level=logging.WARNING)
+        ray.init(address=address, log_to_driver=True, logging_level=logging.WARNING)
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         raise ConfigError(
             f"cannot join Ray: {str(error).strip().splitlines()[0][:300]}",
-            where=f"ray.address {settings.address or os.environ.get('RAY_ADDRESS', '(new local cluster)')}",
+            where=f"ray.address {address}",
             hint="is the head up (ray status), and are Ray and Python the same here and there?",
         ) from error
 

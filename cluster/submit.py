@@ -168,7 +168,8 @@ def _client(address: str) -> "JobSubmissionClient":
     from ray.job_submission import JobSubmissionClient
 
     client = JobSubmissionClient(address)
-    there = client.get_version()
+    # get_version() gives the version of the jobs API; Ray's own is in the same answer, behind the client's own request.
+    there = str(client._do_request("GET", "/api/version").json()["ray_version"])
     if there != ray.__version__:
         raise UserError(
             f"the cluster runs Ray {there}, this machine {ray.__version__}",

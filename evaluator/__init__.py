@@ -3,8 +3,9 @@
 `run(config)` does the whole flow and returns its result; `load_report(folder)` opens a finished one.
 """
 
-from evaluator.api import load_report, run
+from evaluator.api import run
 from evaluator.config import Config, read_config
 from evaluator.errors import MorphorderError, UserError
+from evaluator.frames import Report, load_report
 
-__all__ = ["Config", "MorphorderError", "UserError", "load_report", "read_config", "run"]
+__all__ = ["Config", "MorphorderError", "Report", "UserError", "load_report", "read_config", "run"]

@@ -10,9 +10,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 
-from evaluator.compare.command import compare_command
 from evaluator.audit.command import audit_command
+from evaluator.compare.command import compare_command
 from evaluator.config import Config, read_config
+from evaluator.convert.command import convert_command
 from evaluator.doctor import doctor_command
 from evaluator.errors import ConfigError, MorphorderError
 from evaluator.progress import ProgressStyle, Reporter
@@ -196,6 +197,7 @@ def score_stage(
 def report_stage(
     run_folder: Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")],
     no_text: NoText = False,
+    excel: Annotated[bool, typer.Option("--excel", help="Each CSV also with BOM and guarded cells.")] = False,
     progress: Style = "auto",
     as_json: Json = False,
 ) -> None:
@@ -205,7 +207,8 @@ def report_stage(
     """
     folder = RunFolder.open(run_folder)
     settings = stages.config_of(folder)
-    document = report(folder, open_models(settings.models), settings, _reporter(progress), text=not no_text)
+    models = open_models(settings.models)
+    document = report(folder, models, settings, _reporter(progress), text=not no_text, excel=excel)
     _answer(document, str(folder.location), as_json=as_json)
     if not is_complete(document):
         raise typer.Exit(1)
@@ -237,6 +240,7 @@ def _done(facts: dict[str, Any], line: str, as_json: bool) -> None:
 
 app.command("check")(check)
 app.command("compare")(compare_command)
+app.command("convert")(convert_command)
 app.command("show")(show_command)
 app.command("doctor")(doctor_command)
 app.command("audit")(audit_command)

@@ -50,7 +50,8 @@ class ScoringSettings(_Part):
     provider: Literal["cpu", "cuda"] = "cpu"
     threads: Annotated[int, Field(ge=0)] = 0
     """Threads per model; 0 takes every CPU this process may use."""
-    max_batch_pieces: Annotated[int, Field(gt=0)] = 4096
+    max_batch_pieces: Annotated[int, Field(ge=0)] = 0
+    """Longest row times rows of one batch; 0 takes what was measured best for the provider."""
     shard_rows: Annotated[int, Field(gt=0)] = 2048
 
 

@@ -4,32 +4,43 @@ import json
 import os
 import platform
 from importlib.metadata import entry_points
+from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from evaluator.config import BUNDLED_MODELS
+from evaluator.config import BUNDLED_MODELS, read_config
 from evaluator.errors import MorphorderError
+from evaluator.progress import Reporter
 from evaluator.score.backend import Session, installed, providers, usable_cpus
 from evaluator.stages.encode import open_models
 from evaluator.stages.manifest import versions
+from evaluator.stages.plan import estimate_of, plan_lines
 from evaluator.store.location import without_secrets
 
 RESPECTED = ("HF_HOME", "HF_HUB_OFFLINE", "RAY_ADDRESS", "OMP_NUM_THREADS", "SOURCE_DATE_EPOCH", "NO_COLOR")
 
 
 def doctor_command(
+    config: Annotated[
+        Path | None, typer.Argument(help="Settings in TOML whose run is to be planned and timed.", show_default=False)
+    ] = None,
+    probe_s: Annotated[float, typer.Option(min=0.1, help="Seconds of scoring to predict from, all models.")] = 10.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Say what works here: versions, providers, threads, engines, and a timed check of the bundled models.
 
+    With CONFIG, also what its run would do and how long it would take on this machine.
+
     `morphorder doctor`
 
-    `morphorder doctor --json`
+    `morphorder doctor config.toml --json`
     """
     facts = examine()
+    if config is not None:
+        facts["plan"] = estimate_of(read_config(config), Reporter("none" if as_json else "auto"), probe_s)
     if as_json:
         print(json.dumps({"ok": not facts["problems"], **facts}))
     else:
@@ -91,4 +102,5 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     ]
     lines += [f"{name:<18}{speed:,.0f} rows of 24 pieces a second" for name, speed in facts["rows_per_s"].items()]
     lines += [f"{name:<18}{value} (environment)" for name, value in facts["environment"].items()]
+    lines += plan_lines(facts["plan"]) if "plan" in facts else []
     return lines + ([f"problem: {p}" for p in facts["problems"]] or ["all is well"])

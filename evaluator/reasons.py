@@ -1,6 +1,6 @@
 """Every code that a run can leave an item, a sentence or a number with, each with one sentence: the only list of them.
 
-    python -m evaluator.reasons     prints them as the tables in README
+python -m evaluator.reasons     prints them as the tables in README
 """
 
 from collections.abc import Mapping
@@ -83,16 +83,24 @@ REMARKS: dict[str, str] = {
 """Reader codes of sentences that are kept; what needs a tree passes those that are none by."""
 
 
+COMMAND_CODES: dict[str, str] = {
+    "usage": "exit 2: a command, argument or flag that does not exist",
+    "interrupted": "exit 130: stopped by Ctrl-C; finished shards are kept",
+}
+"""Codes of errors that come from the command line itself."""
+
+
 def error_codes() -> dict[str, str]:
     """Code → what it says, of every error class a user can meet, in the order of the tree in `evaluator.errors`."""
-    found: dict[str, str] = {}
-    waiting: list[type[errors.MorphorderError]] = [errors.MorphorderError]
+    base = errors.MorphorderError
+    found = {base.code: f"exit {base.exit_code}: something failed that is not your doing"}
+    waiting: list[type[errors.MorphorderError]] = base.__subclasses__()
     while waiting:
         kind = waiting.pop(0)
         said = (kind.__doc__ or "").splitlines()[0].rstrip(".")
         found.setdefault(kind.code, f"exit {kind.exit_code}: {said[:1].lower()}{said[1:]}")
         waiting[:0] = [k for k in kind.__subclasses__() if k.__module__ == errors.__name__]
-    return found
+    return found | COMMAND_CODES
 
 
 def tables() -> dict[str, Mapping[str, str]]:
@@ -104,7 +112,9 @@ def tables() -> dict[str, Mapping[str, str]]:
         "A sentence that is kept, with a remark": REMARKS,
         "A sentence without items (`manifest.excluded`)": BASE_ITEM_REASONS,
         "An item (`reason` in the outcomes, `counts.skipped`)": ITEM_REASONS,
-        "A cell or a number that is null (`reason` in `cells`)": dict(CELL_REASONS),
+        "A cell or a number that is null (`reason` in `cells`)": {
+            str(reason): meaning for reason, meaning in CELL_REASONS.items()
+        },
     }
 
 

@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import typer
 
 from evaluator.errors import ConfigError, StoreError
-from evaluator.stages.encode import open_cutter, open_models
+from evaluator.stages.encode import open_models
+from evaluator.stages.pieces import pieces_read
 from evaluator.stages.run import config_of
-from evaluator.store.run import RunFolder, read_stage
+from evaluator.store.run import RunFolder
 
 
 def show_command(
@@ -55,7 +56,7 @@ def show_command(
         print(json.dumps({"ok": True, "found": chosen.num_rows, "items": rows}, ensure_ascii=False))
         return
     for row in rows:
-        pieces = pieces_read(folder, row["model"], row["item_id"]) if tokens else []
+        pieces = _pieces(folder, row["model"], row["item_id"]) if tokens else []
         print("\n".join(item_lines(row, pieces)), end="\n\n")
     print(f"{len(rows)} of {chosen.num_rows:,} items")
 
@@ -70,17 +71,9 @@ def _only(table: pa.Table, column: str, value: str | None, everything: pa.Table)
     return table.filter(pc.equal(table[column], value))
 
 
-def pieces_read(folder: RunFolder, name: str, item_id: int) -> list[str]:
-    """The pieces that the model read for an item, masks and special pieces included; none if it was skipped."""
+def _pieces(folder: RunFolder, name: str, item_id: int) -> list[str]:
     model = next(m for m in open_models(config_of(folder).models) if m.bundle.name == name)
-    rows, links = (s(model.bundle.tokenizer_fingerprint) for s in (folder.rows, folder.links))
-    shards = int((read_stage(folder.items()) or {})["shards"])
-    for shard in range(shards):
-        found = links.read(shard).filter(pc.field("item_id") == pa.scalar(item_id, pa.uint64()))
-        if found.num_rows and found["row"][0].is_valid:
-            shard_of_row, place = divmod(found["row"][0].as_py(), rows.read(0).num_rows)
-            return open_cutter(model).pieces(rows.read(shard_of_row)["ids"][place].as_py())
-    return []
+    return pieces_read(folder, model, [item_id]).get(item_id, [])
 
 
 def item_lines(row: dict[str, Any], pieces: Sequence[str] = ()) -> list[str]:

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from onnx import ModelProto
 from evaluator.errors import BundleError
 from evaluator.score.bundle import BUNDLE_FILE, MODEL_FILE, Bundle, stamp_file, write_bundle
 from evaluator.types import Precision
+from export.agreement import Agreement, measure_agreement
 from export.convert import (
     TorchLogits,
     check_versions,
@@ -22,11 +23,12 @@ from export.convert import (
     load_model,
     round_to_half,
 )
+from export.fusion import fuse_attention
 from export.graph import count_weights, load_graph, opset_of, save_graph
 from export.graph_inputs import settle_inputs
 from export.masked_head import Depth, MaskedHead, add_masked_head
 from export.parity import FullLogits, Parity, measure_parity, sentence_batches, shape_batches
-from export.precision import Agreement, measure_agreement, round_graph, store_half, to_half, to_int8
+from export.precision import round_graph, store_half, to_half, to_int8
 from export.session import Session
 from export.source import Source, find_source
 from export.tokenizer import POSITIONS_AFTER_PAD, TokenizerFacts, bring_tokenizer, check_sizes, usable_length
@@ -112,6 +114,7 @@ def _build(
         **parity.figures(),
         "cut": list(head.cut),
         "tied": head.tied,
+        "fused": head.fused,
         "storage": storage,
         "tokenizer": {
             "origin": facts.origin,
@@ -193,10 +196,12 @@ def _with_masked_head(
 ) -> tuple[MaskedHead, ModelProto, Parity]:  # fmt: skip
     """The edited graph, saved as the bundle's model, with what was found and its parity.
 
-    Rows are first gathered as early as the graph seems to allow; should that not hold, just before the projection.
+    Rows are first gathered as early as the graph seems to allow, and attention fused; should the answers then differ,
+    without fusion; at last gathered just before the projection.
     """
-    depths: tuple[Depth, ...] = ("deep", "shallow")
-    for depth in depths:
+    forms: tuple[tuple[Depth, bool], ...] = (("deep", True), ("deep", False), ("shallow", False))
+    for depth, fused in forms:
+        last = depth == "shallow"
         model = load_graph(graph_path)
         settle_inputs(model, pad_id=facts.pad_id, positions_after_pad=_after_pad(source))
         head = add_masked_head(model, k, depth=depth)
@@ -205,6 +210,8 @@ def _with_masked_head(
             raise BundleError(
                 f"k = {k}, but the vocabulary has {head.vocab_size} pieces", hint="give a smaller --top-k"
             )
+        if fused and not fuse_attention(model):
+            continue
         if storage == "fp16":
             store_half(model)
         save_graph(model, ready / MODEL_FILE)
@@ -212,14 +219,14 @@ def _with_masked_head(
         try:
             parity = measure_parity(Session(ready / MODEL_FILE), reference.logits, batches)
         except BundleError:
-            if depth == "shallow":
+            if last:
                 raise
             continue
         if parity.passed:
-            return head, model, parity
-        if depth == "shallow":
+            return replace(head, fused=fused), model, parity
+        if last:
             raise parity.refuse(reference.name)
-    raise AssertionError("the last depth either returns or raises")
+    raise AssertionError("the last form either returns or raises")
 
 
 def _convert_precision(

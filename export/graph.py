@@ -11,8 +11,9 @@ from onnx.external_data_helper import load_external_data_for_model, uses_externa
 
 from evaluator.errors import BundleError
 
-EXTERNAL_ABOVE_BYTES = 1_500_000_000
-"""Weights beyond this go beside the graph: one protobuf message holds at most 2 GiB."""
+EXTERNAL_ABOVE_BYTES = 100_000_000
+"""Weights beyond this go beside the graph: the runtime maps such a file instead of reading it in, and one protobuf
+message holds at most 2 GiB."""
 CONSTANT_CHAIN = frozenset({"Identity", "Transpose", "Cast"})
 """Operators through which a constant stays a constant of known shape."""
 

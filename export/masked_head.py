@@ -38,6 +38,8 @@ class MaskedHead:
     tied: bool
     cut: tuple[str, ...]
     inputs: tuple[str, ...]
+    fused: bool = False
+    """Whether attention is an operator of the runtime."""
 
 
 @dataclass(frozen=True, slots=True)

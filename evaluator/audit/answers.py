@@ -55,7 +55,7 @@ def _words(answered: Answered) -> tuple[Spans, Spans, Int64s]:
 
 
 def words_ranked(run: RunTables) -> Outcome:
-    """The words of a row are distinct, as long as its masks, best first, equal ones by ids, finite and no more than 1."""
+    """The words of a row are distinct, as long as its masks, best first, equals by ids, finite, of probability ≤ 1."""
 
     def check(answered: Answered) -> Outcome:
         of_row, words, owner = _words(answered)
@@ -100,6 +100,8 @@ def hits_recomputed(run: RunTables) -> Outcome:
         word_logp = spans(answered.scored["word_logp"]).values
         failed = _failed(answered)
         asked = Spans(np.arange(len(golds)), per_row)
+        if len(failed) != len(asked):
+            return tally(np.ones(1, dtype=np.bool_), lambda _: f"{answered.model}: rows without an answer")
         alive = np.flatnonzero(~failed[asked.owner])
         if len(alive) != len(hit.values) or len(hit.values) != len(logp.values):
             return tally(np.ones(1, dtype=np.bool_), lambda _: f"{answered.model}: golds without a result")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from evaluator.audit import answers, inputs, joined, lengths, orders, reported
-from evaluator.audit.finding import Finding, Outcome, finding
+from evaluator.audit.finding import Finding, Outcome, Tally, finding
 from evaluator.audit.tables import RunTables, read_tables
 
 
@@ -19,7 +19,7 @@ class Check:
     @property
     def rule(self) -> str:
         """The rule in a sentence: the first line of the check's documentation."""
-        return " ".join((self.find.__doc__ or "").split())
+        return (self.find.__doc__ or "").strip().partition("\n")[0]
 
 
 CHECKS: dict[str, Check] = {
@@ -64,4 +64,12 @@ def audit(place: str) -> Iterator[Finding]:
     """The findings on the run at `place`, one per check. Errors: StoreError when it is no run folder."""
     tables = read_tables(place)
     for name, check in CHECKS.items():
-        yield finding(name, check.what, check.find(tables))
+        yield finding(name, check.what, _outcome(check, tables))
+
+
+def _outcome(check: Check, tables: RunTables) -> Outcome:
+    """What the check finds; tables that do not fit together are a violation, never a crash."""
+    try:
+        return check.find(tables)
+    except (IndexError, KeyError, TypeError, ValueError) as error:  # numpy and JSON raise these on what does not fit
+        return Tally(1, 1, f"the tables do not fit together: {type(error).__name__}: {error}")

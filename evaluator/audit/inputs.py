@@ -87,10 +87,8 @@ def masks_are_masks(run: RunTables) -> Outcome:
         bad = (masks.lengths == 0) | masks.any((masks.values < 0) | (masks.values >= ids.lengths[masks.owner]))
         sound = ~bad[masks.owner]
         at = ids.starts[masks.owner] + np.where(sound, masks.values, 0)
-        if encoded.vocabulary:
-            mask_id = encoded.vocabulary.cutter.mask_id
-        else:
-            mask_id = int(ids.values[at[0]]) if len(at) else -1
+        first = int(ids.values[at[0]]) if len(at) else -1
+        mask_id = encoded.vocabulary.cutter.mask_id if encoded.vocabulary else first
         bad |= masks.any(sound & (ids.values[at] != mask_id) if len(at) else sound)
         bad |= ids.count(ids.values == mask_id) != masks.lengths
         gap = np.zeros(len(masks.values), dtype=np.bool_)

@@ -113,7 +113,7 @@ def expected_of(answered: Answered) -> Expected | None:
 
 
 def outcomes_are_answers(run: RunTables) -> Outcome:
-    """Status, reason, place, correctness, log-probability and window flag are those of links and answers, joined anew."""
+    """Status, reason, place, correctness, log-probability and window flag are those of a second join of the tables."""
     if run.outcomes is None or run.items is None:
         return NO_OUTCOMES
 

@@ -170,8 +170,10 @@ def head_swaps(run: RunTables) -> Outcome:
 
 
 def conditions_kept(run: RunTables) -> Outcome:
-    """`partial` moves content units, `window3` by at most 3; `reverse` is the mirror, `noun_swap` two nouns, `ngram*`
-    leave final punctuation."""
+    """`partial` moves content units only, `window3` by 3 at most, `noun_swap` two nouns; `reverse` mirrors.
+
+    The blocks of `ngram1` to `ngram3` leave the punctuation at the end where it is.
+    """
     found = items_of(run)
     if found is None:
         return NO_ITEMS

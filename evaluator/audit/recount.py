@@ -130,7 +130,9 @@ def _values(cell: tuple[str, bool], parts: dict[tuple[str, bool], Columns]) -> d
     }
     plain = (cell[0], False)
     if cell[1] and plain in parts:
-        found["masks_changed"] = float((_by_base(part, part.masks) != _by_base(parts[plain], parts[plain].masks)).mean())
+        bases = np.unique(part.base)
+        masks, plain_masks = (_by_base(p, p.masks, bases) for p in (part, parts[plain]))
+        found["masks_changed"] = float((masks != plain_masks).mean())
     return found | _contrasts(cell, parts, n)
 
 
@@ -153,7 +155,8 @@ def _contrasts(cell: tuple[str, bool], parts: dict[tuple[str, bool], Columns], n
         least = orig - share[cell] - share[ORIG_L]
         found["I_range"] = [least, least + 1]
         found["I_range_no_gain"] = [least, orig - max(share[cell], share[ORIG_L])]
-        a, b, c, d = (_by_base(parts[x], parts[x].logp) for x in (ORIG, cell, ORIG_L, both))
+        bases = np.unique(parts[cell].base)
+        a, b, c, d = (_by_base(parts[x], parts[x].logp, bases) for x in (ORIG, cell, ORIG_L, both))
         contrast = (a - b) + (a - c) - (a - d)
         contrast = contrast[np.isfinite(contrast)]
         found["I_logp"] = float(contrast.mean()) if len(contrast) else None
@@ -164,7 +167,9 @@ def _is_low(share: float, reference: float, n: int) -> bool:
     return share * n < FEW_HITS - 1e-9 or share < FEW_SHARE * reference - 1e-12
 
 
-def _by_base(part: Columns, values: npt.NDArray[Any]) -> Float64s:
-    """(base items,) the mean over draws, by base id."""
-    _, number = np.unique(part.base, return_inverse=True)
+def _by_base(part: Columns, values: npt.NDArray[Any], bases: npt.NDArray[np.uint64]) -> Float64s:
+    """(base items,) the mean over draws, in the order of `bases`; all NaN when the part holds other base items."""
+    found, number = np.unique(part.base, return_inverse=True)
+    if not np.array_equal(found, bases):
+        return np.full(len(bases), np.nan)
     return np.asarray(np.bincount(number, weights=values) / np.bincount(number))

@@ -66,7 +66,8 @@ class RunTables:
     @property
     def k(self) -> int:
         """How many best words are kept per row."""
-        return int(self.settings.get("k", 5))
+        k = self.settings.get("k")
+        return k if isinstance(k, int) else 5
 
 
 def read_tables(place: str) -> RunTables:
@@ -82,11 +83,21 @@ def read_tables(place: str) -> RunTables:
         for tokenizer in run.location.folders("encoded"):
             _read_encoded(tables, tokenizer, shards, bundles.get(tokenizer))
     tables.document = _json(tables, "report/report.json")
-    names = {m["fingerprint"]: m["name"] for m in (tables.document or {}).get("manifest", {}).get("models", [])}
+    names = _model_names(tables.document)
     for model in run.location.folders("scored"):
         _read_answers(tables, model, names)
+    for absent in sorted(set(names.values()) - {a.model for a in tables.answered}):
+        tables.damaged.append(f"the report names {absent}, of which there are no whole answers")
     tables.outcomes = _outcomes(tables)
     return tables
+
+
+def _model_names(document: dict[str, Any] | None) -> dict[str, str]:
+    """Fingerprint → name of the models that the report speaks of."""
+    manifest = (document or {}).get("manifest")
+    models = manifest.get("models") if isinstance(manifest, dict) else None
+    listed = [m for m in models if isinstance(m, dict)] if isinstance(models, list) else []
+    return {str(m.get("fingerprint")): str(m.get("name")) for m in listed}
 
 
 def _read_encoded(tables: RunTables, tokenizer: str, item_shards: int, vocabulary: Vocabulary | None) -> None:
@@ -176,7 +187,8 @@ def _outcomes(tables: RunTables) -> pa.Table | None:
 def _bundles(settings: dict[str, Any]) -> dict[str, Vocabulary]:
     """Tokenizer fingerprint → the tokenizer, of the run's bundles that are still where they were, unaltered."""
     found: dict[str, Vocabulary] = {}
-    for name in settings.get("models", []):
+    models = settings.get("models")
+    for name in map(str, models if isinstance(models, list) else []):
         folder = demo_folder() / "models" / name if name in BUNDLED_MODELS else Path(name)
         try:
             bundle = read_bundle(folder, verify=False)

@@ -129,7 +129,7 @@ def _marker_in_sources(evidence: Evidence) -> Finding:
 
 
 def _other_freq(evidence: Evidence) -> Finding:
-    """With paradigms: recounted. Without: form_freq + lemma_other_freq is one number per lemma iff the form is not in."""
+    """With paradigms: recounted. Without: form_freq + lemma_other_freq is one number per lemma iff the form is out."""
     wrong: list[str] = []
     recounted = 0
     totals: dict[str, set[int]] = defaultdict(set)

@@ -101,7 +101,7 @@ def build(
     seed: int = 0,
     permissive: bool = False,
 ) -> ClozeData:
-    """The data set. The same inputs give the same rows; `build` holds settings, counts and what was left out and why."""
+    """The data set. Same inputs, same rows; `build` holds settings, counts and what was left out and why."""
     used = [t for t in treebanks if not permissive or is_permissive(t.licence)]
     paradigms = Paradigms()
     for treebank in used:

@@ -140,9 +140,7 @@ def _candidate(
         sentence,
         index,
         phenomenon.name,
-        ";".join([phenomenon.feats, *given_tags(features, phenomenon.given)])
-        if phenomenon.given
-        else phenomenon.feats,
+        ";".join([phenomenon.feats, *given_tags(features, phenomenon.given)]) if phenomenon.given else phenomenon.feats,
         lemma,
         unit.form,
         features,
@@ -169,8 +167,10 @@ def verbclass(
             continue
         if not condition(rule.match).holds(features):
             continue
-        if _looks_like(rule.lemma, parts, lemma) and _looks_like(rule.gold, parts, gold) and _evidence(
-            rule, parts, lemma, paradigms
+        if (
+            _looks_like(rule.lemma, parts, lemma)
+            and _looks_like(rule.gold, parts, gold)
+            and _evidence(rule, parts, lemma, paradigms)
         ):
             return rule.name
     return "unknown"

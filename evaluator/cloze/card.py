@@ -48,7 +48,10 @@ def data_card(data: ClozeData, table: LanguageTable, checks: Sequence[Check]) ->
         "## Sources and licences\n\n"
         + _grid(
             ("treebank", "licence", "sentences", "used"),
-            [(t["code"], t["licence"], count(t["sentences"]), "yes" if t["used"] else "no") for t in build["treebanks"]],
+            [
+                (t["code"], t["licence"], count(t["sentences"]), "yes" if t["used"] else "no")
+                for t in build["treebanks"]
+            ],
         )
         + "\n\nParadigms: "
         + (", ".join([*build["unimorph"], *build["lexicons"]]) or "no word list")
@@ -71,7 +74,7 @@ def _header(data: ClozeData, table: LanguageTable) -> str:
 
 def _phenomena(data: ClozeData, table: LanguageTable) -> list[tuple[str, ...]]:
     rows = Counter(data.splits["test"]["phenomenon"].to_pylist())
-    listed = []
+    listed: list[tuple[str, ...]] = []
     for p in table.phenomena:
         cues = []
         for target in p.targets:

@@ -23,7 +23,7 @@ from evaluator.score.backend import usable_cpus
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Does a model inflect verbs it has rarely seen? Build the verb-inflection cloze, audit it, score models on it.\n\n"
+    help="Does a model inflect verbs it has rarely seen? Build the verb-inflection cloze, audit it, score models.\n\n"
     "`morphorder cloze build -t UD_English-EWT --unimorph eng.tsv --corpus corpus.txt --out cloze`\n\n"
     "`morphorder cloze run cloze:en --model bundles/mbert --out cloze-run`",
 )
@@ -43,7 +43,9 @@ def build_command(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder; the language's splits go to OUT/<language>.")],
     language: Annotated[str, typer.Option("--language", help="de, en, es, fr, or a table of your own (.toml).")] = "",
     unimorph: Annotated[list[Path] | None, typer.Option("--unimorph", help="lemma TAB form TAB features.")] = None,
-    lexicon: Annotated[list[Path] | None, typer.Option("--lexicon", help="form TAB lemma TAB UPOS [TAB count].")] = None,
+    lexicon: Annotated[
+        list[Path] | None, typer.Option("--lexicon", help="form TAB lemma TAB UPOS [TAB count].")
+    ] = None,
     licence: Annotated[str, typer.Option("--licence", help="any, or permissive: no NC treebanks.")] = "any",
     seed: Annotated[int, typer.Option("--seed", help="Decides lemma splits and what caps leave out.")] = 0,
     threads: Threads = 0,
@@ -96,8 +98,11 @@ def run_command(
     model: Annotated[list[str] | None, typer.Option("--model", "-m", help="Bundle folder or bundled name.")] = None,
     split: Annotated[str, typer.Option("--split", help="test, test_lemhigh_formlow, dev, …")] = "test",
     corpus: Annotated[list[Path] | None, typer.Option("--corpus", help=CorpusHelp)] = None,
-    unimorph: Annotated[list[Path] | None, typer.Option("--unimorph", help="Paradigms, if the data holds none.")] = None,
+    unimorph: Annotated[
+        list[Path] | None, typer.Option("--unimorph", help="Paradigms, if the data holds none.")
+    ] = None,
     decoder: Annotated[str, typer.Option("--decoder", help="both, or parallel: no left-to-right scores.")] = "both",
+    engine: Annotated[str, typer.Option("--engine", help="Where scoring runs: local, ray, …")] = "local",
     threads: Threads = 0,
     progress: Annotated[str, typer.Option("--progress", help="auto, bar, lines, json or none.")] = "auto",
     as_json: Json = False,
@@ -113,7 +118,8 @@ def run_command(
     if style is None:
         raise ConfigError(f"no progress style {progress!r}", where="--progress", hint=f"one of {', '.join(styles)}")
     found = read_dataset(data)
-    config = Config(models=tuple(model or BUNDLED_MODELS), out=out, scoring=ScoringSettings(threads=threads))
+    scoring = ScoringSettings(threads=threads)
+    config = Config(models=tuple(model or BUNDLED_MODELS), out=out, engine=engine, scoring=scoring)
     paradigms = Paradigms()
     for path in unimorph or []:
         read_unimorph(paradigms, path)
@@ -129,7 +135,11 @@ def run_command(
     )
     where = f"{result.folder}/report/report"
     if as_json:
-        facts: dict[str, Any] = {"ok": result.complete, "report": f"{where}.json", "problems": result.document["problems"]}
+        facts: dict[str, Any] = {
+            "ok": result.complete,
+            "report": f"{where}.json",
+            "problems": result.document["problems"],
+        }
         print(json.dumps(facts | {"rows": [r for r in result.document["rows"] if r["by"] in ("all", "cell")]}))
     else:
         print("\n".join([*findings(result.document), f"report: {where}.html"]))

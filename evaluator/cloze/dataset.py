@@ -40,7 +40,7 @@ OURS = pa.schema(
         pa.field("paradigm_freq", pa.list_(pa.int64())),
     ]
 )
-"""Licence and id of the sentence; the lemma's forms with their counts, for the choice and the most-frequent-form floor."""
+"""Licence and id of the sentence; the lemma's forms with their counts, for choices and the most-frequent-form floor."""
 SCHEMA = pa.schema([*DOCUMENTED, *OURS])
 
 
@@ -55,7 +55,7 @@ class ClozeData:
     build: Mapping[str, Any]
 
     def split(self, name: str) -> pa.Table:
-        """A split. Errors: DatasetError when there is none; `test` is the union of the four cells where it is missing."""
+        """A split; `test` is the union of the cells where it is missing. Errors: DatasetError when there is none."""
         if name in self.splits:
             return self.splits[name]
         if name == "test" and (cells := [s for s in self.splits if s.startswith("test_")]):
@@ -96,10 +96,12 @@ def read_dataset(place: str) -> ClozeData:
     if folder.is_dir():
         return _from_folder(folder)
     if folder.is_file():
-        return ClozeData(folder.name, "", {folder.stem: read_file(folder)}, {})
+        return ClozeData(folder.name, _language(folder.resolve().parent.name), {folder.stem: read_file(folder)}, {})
     if re.fullmatch(r"[\w.-]+/[\w.-]+", path) and not Path(path).parent.is_dir():
         return _from_hub(path, config)
-    raise DatasetError("no such data set", where=place, hint="give a folder, a .parquet or .jsonl file, or owner/name:de")
+    raise DatasetError(
+        "no such data set", where=place, hint="give a folder, a .parquet or .jsonl file, or owner/name:de"
+    )
 
 
 def _from_folder(folder: Path) -> ClozeData:

@@ -32,7 +32,6 @@ BLOCK_BYTES = 8 << 20
 COUNTS_HEADER = "#morphorder-counts"
 PART_BYTES = 1 << 20
 _IS_INSIDE = np.array([code >= 128 or chr(code).isalnum() for code in range(256)])
-_OPENERS = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ def _counted(blocks: Iterator[bytes], workers: int) -> Iterator[tuple[dict[bytes
 def _blocks(path: Path, size: int) -> Iterator[bytes]:
     """A file's content in blocks cut at ASCII white space, each about `size` bytes; a BOM at its start goes."""
     try:
-        with cast(BufferedIOBase, _OPENERS[path.suffix](path) if path.suffix in _OPENERS else path.open("rb")) as file:
+        with _opened(path) as file:
             rest = b""
             first = True
             while read := file.read(size):
@@ -159,6 +158,15 @@ def _blocks(path: Path, size: int) -> Iterator[bytes]:
     except (OSError, EOFError, lzma.LZMAError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DatasetError(f"cannot be read: {reason}", where=str(path), hint="give plain UTF-8 text") from error
+
+
+def _opened(path: Path) -> BufferedIOBase:
+    """The file's plain content, by its suffix."""
+    if path.suffix == ".xz":
+        return lzma.open(path)
+    if path.suffix == ".gz":
+        return cast(BufferedIOBase, gzip.open(path))
+    return bz2.open(path) if path.suffix == ".bz2" else path.open("rb")
 
 
 def write_counts(frequencies: Frequencies, path: Path) -> None:
@@ -187,7 +195,9 @@ def read_counts(path: Path) -> Frequencies | None:
         pairs = (line.split("\t") for line in lines[1:])
         return Frequencies({word: int(count) for word, count in pairs}, int(tokens), int(markers))
     except OSError as error:
-        raise DatasetError(f"cannot be read: {error.strerror}", where=str(path), hint="give plain UTF-8 text") from error
+        raise DatasetError(
+            f"cannot be read: {error.strerror}", where=str(path), hint="give plain UTF-8 text"
+        ) from error
     except (ValueError, IndexError) as error:
         raise DatasetError(
             f"damaged table of counts: {error}", where=str(path), hint="make it again: morphorder cloze count"

@@ -125,8 +125,8 @@ class Steps:
 def left_to_right(inputs: Inputs, mask_id: int) -> Steps:
     """The steps of all variants that have a row and more than one mask, in order.
 
-    log p(word) = Σ_j log p(piece j | context, pieces before j shown, piece j and the later ones masked): PLL-word-l2r of
-    Kauf & Ivanova 2023. A word of one piece has it from the parallel pass.
+    log p(word) = Σ_j log p(piece j | context, pieces before j shown, piece j and the later ones masked): PLL-word-l2r
+    of Kauf & Ivanova 2023. A word of one piece has it from the parallel pass.
     """
     lengths, masks = np.diff(inputs.offsets), np.diff(inputs.gold_offsets)
     asked = np.flatnonzero((masks > 1) & (lengths > 0) & (inputs.reason == 0))

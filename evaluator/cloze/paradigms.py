@@ -109,8 +109,7 @@ def read_lexicon(paradigms: Paradigms, path: Path, lemmas: set[str] | None = Non
 def _lines(path: Path) -> Iterable[tuple[int, Sequence[str]]]:
     """Number and tab-separated fields of each line that is not empty; `.xz` files are opened as such."""
     try:
-        opened = lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8")
-        with opened as file:
+        with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 if text := line.rstrip("\r\n"):
                     yield number, text.split("\t")

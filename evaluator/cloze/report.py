@@ -1,4 +1,4 @@
-"""The results as tables, and those as page, Markdown, CSV and LaTeX, with the formatter and page of the other reports."""
+"""The results as tables, and those as page, Markdown, CSV and LaTeX, with formatter and page of the other reports."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -64,8 +64,8 @@ DEFINITIONS = (
      "The joint rule among the forms with as many pieces as the gold: no length is favoured. Only items with at least "
      "two such forms count."),
     ("l2r", "left to right",
-     "log p(form) = Σ_j log p(piece j | pieces before it shown, it and the later ones masked): PLL-word-l2r of Kauf and "
-     "Ivanova 2023."),
+     "log p(form) = Σ_j log p(piece j | pieces before it shown, it and the later ones masked): PLL-word-l2r of Kauf "
+     "and Ivanova 2023."),
     ("copy", "copy the lemma", "Floor without a model: answer the lemma. Its exact variant heeds case."),
     ("frequent", "most frequent form",
      "Floor without a model: answer the form of the lemma that the corpus holds most often."),
@@ -78,9 +78,9 @@ def tables_of(document: Row) -> list[Table]:
     """Every table: per model and grouping, reconstruction and choice; the rules of choice once per model."""
     found = []
     for i, model in enumerate(document["models"]):
-        for by in GROUPINGS:
+        for by, label in GROUPINGS.items():
             rows = [r for r in document["rows"] if r["model"] == model and r["by"] == by]
-            what = f"{model}, by {GROUPINGS[by]}" if by != "all" else model
+            what = f"{model}, by {label}" if by != "all" else model
             found.append(_table(f"m{i}-reconstruction-{by}", f"{what}: reconstruction.", by, RECONSTRUCTION, rows))
             found.append(_table(f"m{i}-choice-{by}", f"{what}: choice among the lemma's forms.", by, CHOICE, rows))
             if by in ("all", "cell"):
@@ -89,9 +89,7 @@ def tables_of(document: Row) -> list[Table]:
     return found
 
 
-def _table(
-    name: str, caption: str, by: str, measures: Sequence[tuple[str, str, str]], rows: Sequence[Row]
-) -> Table:
+def _table(name: str, caption: str, by: str, measures: Sequence[tuple[str, str, str]], rows: Sequence[Row]) -> Table:
     columns = [Column("group", GROUPINGS[by], "text"), Column("n", "n", "count", define="n")]
     columns += [Column(k.replace(".", "_"), label, has_ci=k != "chance", define=d) for k, label, d in measures]
     body = []

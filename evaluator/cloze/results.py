@@ -1,14 +1,14 @@
 """Outcomes to figures: one row per model and group of items, every share with its interval and the floors beside it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluator.cloze.dataset import CELLS
-from evaluator.cloze.inputs import STYLES
+from evaluator.cloze.inputs import STYLES, Style
 from evaluator.cloze.outcomes import MEASURES, sentence_ids
 from evaluator.cloze.tables import LanguageTable
 from evaluator.reduce.intervals import effective_size, wilson
@@ -17,6 +17,7 @@ from evaluator.types import Bools, Int64s
 FEW = 30
 """A group of fewer items is shown in grey."""
 FLOORS = ("copy_lemma", "copy_lemma_exact", "frequent_form")
+Columns: TypeAlias = "Mapping[Style, Mapping[str, tuple[Bools, Bools]]]"
 GROUPS = ("all", "cell", "phenomenon", "person_number", "verbclass", "cell_phenomenon")
 
 
@@ -33,7 +34,10 @@ def share(hits: Bools, known: Bools, sentence: Int64s, confidence: float) -> dic
     cluster_hits = np.bincount(cluster, weights=hits[known]).astype(np.int64)
     total = int(cluster_hits.sum())
     low, high = wilson(
-        np.array([total]), np.array([n]), np.array([effective_size(cluster_hits, of_cluster)], dtype=np.float64), confidence
+        np.array([total]),
+        np.array([n]),
+        np.array([effective_size(cluster_hits, of_cluster)], dtype=np.float64),
+        confidence,
     )
     return {"n": n, "value": total / n, "ci": [float(low[0]), float(high[0])]}
 
@@ -47,14 +51,16 @@ def result_rows(outcomes: pa.Table, table: LanguageTable | None, confidence: flo
     for model in sorted(set(outcomes["model"].to_pylist())):
         own = outcomes.filter(pc.equal(outcomes["model"], model))
         styles = {s: own.filter(pc.equal(own["style"], s)).sort_by("item") for s in STYLES}
-        scored = np.logical_and.reduce([np.array([x == "scored" for x in t["status"].to_pylist()]) for t in styles.values()])
-        columns = {s: _columns(t) for s, t in styles.items()}
+        status = [pc.equal(t["status"], "scored").to_numpy() for t in styles.values()]
+        scored: Bools = np.logical_and.reduce(status)
+        columns: Columns = {s: _columns(t) for s, t in styles.items()}
         base = styles[STYLES[0]]
         sentence = sentence_ids(base)
+        cells = np.array(base["cell"].to_pylist(), dtype=object)
         for grouping in GROUPS:
             for value, members in _groups(base, grouping, table):
                 row: dict[str, Any] = {"model": model, "by": grouping, "group": value, "n_items": int(members.sum())}
-                row |= {"n": int((members & scored).sum()), "note": _note(grouping, value, table)}
+                row |= {"n": int((members & scored).sum()), "note": _note(set(cells[members]), table)}
                 row["few"] = row["n"] < FEW
                 hidden = bool(row["note"])
                 row["measures"] = _measures(columns, members & scored & (not hidden), sentence, confidence)
@@ -68,15 +74,13 @@ def _columns(table: pa.Table) -> dict[str, tuple[Bools, Bools]]:
     for name in (*MEASURES, *FLOORS):
         column = table[name].combine_chunks()
         known = ~np.asarray(column.is_null().to_numpy(zero_copy_only=False))
-        found[name] = np.asarray(column.fill_null(False).to_numpy(zero_copy_only=False)), known  # noqa: FBT003
+        found[name] = np.asarray(column.fill_null(False).to_numpy(zero_copy_only=False)), known
     chance = table["chance"].to_numpy()
     found["chance"] = chance, ~np.isnan(chance)
     return found
 
 
-def _measures(
-    columns: Mapping[str, Mapping[str, tuple[Bools, Bools]]], members: Bools, sentence: Int64s, confidence: float
-) -> dict[str, Any]:
+def _measures(columns: Columns, members: Bools, sentence: Int64s, confidence: float) -> dict[str, Any]:
     measures: dict[str, Any] = {}
     for style, of_style in columns.items():
         for name in MEASURES:
@@ -108,8 +112,8 @@ def _groups(base: pa.Table, grouping: str, table: LanguageTable | None) -> Itera
         yield name, np.array([v == name for v in values])
 
 
-def _note(grouping: str, value: str, table: LanguageTable | None) -> str:
-    cell = value.split(" · ")[0]
-    if table and grouping.startswith("cell") and cell in table.not_reported:
+def _note(cells: set[str], table: LanguageTable | None) -> str:
+    """Why a group whose items all lie in `cells` is not reported; empty when it is."""
+    if table and cells and cells <= set(table.not_reported):
         return f"not reported for {table.name}: such forms belong to frequent paradigms, almost no items remain"
     return ""

@@ -119,10 +119,9 @@ def document_of(
     data: ClozeData, split: str, outcomes: pa.Table, table: LanguageTable | None, mark: str, confidence: float
 ) -> dict[str, Any]:
     """The report document: `rows` of figures, counts, the audit of the data set, problems; items = scored + skipped."""
-    status = Counter(outcomes["status"].to_pylist())
-    reasons = Counter(
-        r or s for r, s in zip(outcomes["reason"].to_pylist(), outcomes["status"].to_pylist(), strict=True) if s != "scored"
-    )
+    states, said = outcomes["status"].to_pylist(), outcomes["reason"].to_pylist()
+    status = Counter(states)
+    reasons = Counter(reason or state for reason, state in zip(said, states, strict=True) if state != "scored")
     if sum(status.values()) != outcomes.num_rows:
         raise AssertionError("items vanished")
     problems = [f"{status['failed']} outcomes failed"] if status["failed"] else []
@@ -141,7 +140,7 @@ def document_of(
             "outcomes": outcomes.num_rows,
             "scored": status["scored"],
             "skipped": dict(sorted(reasons.items())),
-            "not_expressible": sum(r == "not_expressible" for r in outcomes["reason"].to_pylist()),
+            "not_expressible": said.count("not_expressible"),
             "windowed": sum(outcomes["windowed"].to_pylist()),
         },
         "audit": [{"name": c.name, "ok": c.ok, "detail": c.detail} for c in checks],
@@ -150,7 +149,9 @@ def document_of(
 
 
 def _manifest(data: ClozeData, models: Sequence[ModelFolder], wall_s: dict[str, float], *, l2r: bool) -> dict[str, Any]:
-    build = {k: data.build[k] for k in ("fingerprint", "corpus", "unimorph", "lexicons", "treebanks") if k in data.build}
+    build = {
+        k: data.build[k] for k in ("fingerprint", "corpus", "unimorph", "lexicons", "treebanks") if k in data.build
+    }
     return {
         "versions": versions(),
         "command": f"morphorder cloze run {data.name} " + " ".join(f"-m {m.bundle.name}" for m in models),

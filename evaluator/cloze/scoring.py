@@ -52,9 +52,7 @@ def encode_questions(
     with reporter.stage(f"encode {model.bundle.name}", len(questions), "items") as meter:
         for first in range(0, len(questions), QUESTIONS_PER_BATCH):
             some = questions[first : first + QUESTIONS_PER_BATCH]
-            parts.append(
-                encode_variants(some, cutter, unknown_id=model.bundle.unk_id, limit=model.bundle.max_pieces)
-            )
+            parts.append(encode_variants(some, cutter, unknown_id=model.bundle.unk_id, limit=model.bundle.max_pieces))
             meter.advance(len(some))
     inputs = joined(parts)
     _write_rows(run, model, inputs, cutter.mask_id, config.scoring.shard_rows, first_mask_only=False)

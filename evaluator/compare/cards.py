@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evaluator.compare.tables import languages_of
+from evaluator.report.answers import Answers, probability, rank_of, words_of
 from evaluator.report.cards import answers_table, line_html
 from evaluator.report.document import condition_label, place_label
-from evaluator.report.examples import Answers, Example, line_of, probability, rank_of, words_of
+from evaluator.report.examples import Example, line_of
 from evaluator.report.formats import visible
 from evaluator.report.lines import direction, language_tag
 from evaluator.report.markup import Html, el

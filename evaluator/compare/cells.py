@@ -13,6 +13,7 @@ from evaluator.reduce.grid import Cell
 from evaluator.reduce.intervals import percentile_interval
 from evaluator.reduce.metrics import interaction, sensitivity
 from evaluator.reduce.paired import Paired, paired
+from evaluator.report.formats import number
 from evaluator.types import Float64s
 
 POWER = 0.8
@@ -95,6 +96,8 @@ def judge(rows: list[Row], confidence: float) -> None:
     left = sum(row["decision"] == "undetected" for row in rows)
     for row in rows:
         row["could_see"] = _could_see(row, ALPHA / left, confidence) if row["decision"] == "undetected" else None
+        seen = f" (could have seen ≥ {number(row['could_see'])})" if row["could_see"] is not None else ""
+        row["verdict"] = f"no difference detected{seen}" if row["decision"] == "undetected" else row["decision"]
 
 
 def _could_see(row: Row, level: float, confidence: float) -> float | None:
@@ -104,4 +107,4 @@ def _could_see(row: Row, level: float, confidence: float) -> float | None:
     low, high = row["delta_ci"]
     error = (high - low) / (2 * float(ndtri(0.5 + confidence / 2)))
     smallest = (float(ndtri(1 - level / 2)) + float(ndtri(POWER))) * error
-    return min(1.0, max(smallest, fewest))
+    return float(min(1.0, max(smallest, fewest)))

@@ -1,16 +1,16 @@
 """`morphorder compare A B [C…]`: run folders in, what differs between them out."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import typer
 
 from evaluator.compare.document import MIN_SHARED, Compared, compare_runs, refused
 from evaluator.compare.gate import parse_rule
 from evaluator.errors import ConfigError, StoreError
+from evaluator.frames import load_report
 from evaluator.store.location import Location
 from evaluator.store.run import RunFolder, read_stage
 
@@ -67,14 +67,8 @@ def compare_command(
 
 def open_run(place: str) -> Compared:
     """The run to compare in a run folder, or in its `report/` folder. Errors: StoreError when it has no report."""
-    location = Location.of(place)
-    if not location.exists("report.json"):
-        location = location / "report"
-    if not location.exists("report.json") or not location.exists("outcomes.parquet"):
-        raise StoreError("has no report", where=place, hint=f"run: morphorder report {place}")
-    report = json.loads(location.read("report.json").to_pybytes())
-    outcomes = pq.read_table(pa.BufferReader(location.read("outcomes.parquet")))
-    return Compared(Path(place.rstrip("/").removesuffix("/report")).name or "run", report, outcomes)
+    report = load_report(place)
+    return Compared(Path(place.rstrip("/").removesuffix("/report")).name or "run", report.document, report.outcomes)
 
 
 def _sentences(place: str, document: dict[str, Any]) -> dict[int, dict[str, Any]]:
@@ -87,5 +81,9 @@ def _sentences(place: str, document: dict[str, Any]) -> dict[int, dict[str, Any]
     prepared = read_stage(folder.items())
     if prepared is None:
         return {}
-    rows = folder.sentences().read_all(int(prepared["shards"])).select(["sentence", "form", "lemma"])
+    try:
+        rows = folder.sentences().read_all(int(prepared["shards"])).select(["sentence", "form", "lemma"])
+    except StoreError as error:
+        print(f"words are marked at spaces: {error}", file=sys.stderr)
+        return {}
     return {row["sentence"]: row for row in rows.to_pylist() if row["sentence"] in shown}

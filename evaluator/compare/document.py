@@ -148,7 +148,7 @@ def _notes(runs: tuple[Compared, Compared], models: tuple[str, str]) -> list[str
 
 def _told(run: Compared, model: str) -> dict[str, Any]:
     manifest = run.report.get("manifest") or {}
-    described = next((m for m in manifest.get("models") or [] if m.get("name") == model), {})
+    described: dict[str, Any] = next((m for m in manifest.get("models") or [] if m.get("name") == model), {})
     return {**described, "k": (manifest.get("config") or {}).get("k")}
 
 

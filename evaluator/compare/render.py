@@ -16,11 +16,12 @@ from evaluator.compare.tables import (
     items,
     note_lines,
     settings,
+    slim,
 )
-from evaluator.report.blocks import folded, section
+from evaluator.report.blocks import LONG_TABLE, folded, section
 from evaluator.report.document import canonical_json
 from evaluator.report.formats import markdown
-from evaluator.report.markup import Child, Html, el
+from evaluator.report.markup import Child, el
 from evaluator.report.page import page_script, shell
 from evaluator.report.table_formats import table_csv, table_html, table_markdown, table_tex
 from evaluator.report.tables import Table
@@ -78,12 +79,17 @@ def _page(document: Document, sentences: Mapping[int, Mapping[str, Any]]) -> byt
     )
     changed, flipped = settings(document), [flips(document, group) for group in GROUP_TITLES]
     parts = [
-        section("results", "Differences", table_html(differences(document)), _if_any(contrasts(document))),
+        section(
+            "results",
+            "Differences",
+            el("div", table_html(slim(differences(document))), class_="fig"),
+            _if_any(contrasts(document)),
+        ),
         section("flips", "Flipped items", (_if_any(table) for table in flipped), flip_cards(document, sentences)),
         section(
             "comparability",
             "What is compared",
-            table_html(items(document)),
+            table_html(slim(items(document))),
             el("ul", (el("li", line) for line in note_lines(document))) if note_lines(document) else None,
             _if_any(changed) or el("p", "No setting, version, model or treebank differs.", class_="soft"),
         ),
@@ -110,8 +116,8 @@ def _page(document: Document, sentences: Mapping[int, Mapping[str, Any]]) -> byt
 def _if_any(table: Table) -> Child:
     if not table.rows:
         return None
-    shown = table_html(table)
-    return folded(f"{table.caption} ({len(table.rows)} rows)", shown) if len(table.rows) > 40 else Html(shown)
+    shown = el("div", table_html(slim(table)), class_="fig")
+    return folded(f"{table.caption} ({len(table.rows)} rows)", shown) if len(table.rows) > LONG_TABLE else shown
 
 
 def markdown_comparison(document: Document) -> bytes:
@@ -122,7 +128,7 @@ def markdown_comparison(document: Document) -> bytes:
         parts.append("\n".join(f"- {markdown(line)}" for line in gate_lines(document)))
     parts.append(markdown(LETTERS))
     shown = [differences(document), contrasts(document), *(flips(document, group) for group in GROUP_TITLES)]
-    parts += [table_markdown(table) for table in (*shown, items(document), settings(document)) if table.rows]
+    parts += [table_markdown(slim(table)) for table in (*shown, items(document), settings(document)) if table.rows]
     if note_lines(document):
         parts.append("\n".join(f"- {markdown(line)}" for line in note_lines(document)))
     parts.append(f"Could have seen: {markdown(COULD_SEE)}")

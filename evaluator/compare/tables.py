@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from evaluator.compare.match import LOST_IN_WORDS
 from evaluator.report.document import condition_label, place_label
-from evaluator.report.formats import number
 from evaluator.report.tables import Column, Entry, Table
 from evaluator.report.words import reason, redacted
 
 Document = Mapping[str, Any]
 LETTERS = "A is the baseline. Δ = B − A throughout, B being the run named in the row."
-GROUP_TITLES = {"treebank": "language", "condition": "condition", "upos": "part of speech"}
+GROUP_TITLES = {"treebank": "language", "condition": "condition", "upos": "UPOS"}
 
 
 def all_tables(document: Document) -> Iterator[Table]:
@@ -24,6 +24,15 @@ def all_tables(document: Document) -> Iterator[Table]:
         table = flips(document, group)
         if table.rows:
             yield table
+
+
+def slim(table: Table) -> Table:
+    """The table without those of its `run` and `models` columns that say the same in every row, for reading."""
+    constant = {i for i in (0, 1) if i < table.stub - 1 and len({row[i].value for row in table.rows}) == 1}
+    kept = [i for i in range(len(table.columns)) if i not in constant]
+    columns = tuple(table.columns[i] for i in kept)
+    rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
+    return replace(table, columns=columns, rows=rows, stub=table.stub - len(constant))
 
 
 def settings(document: Document) -> Table:
@@ -72,14 +81,15 @@ def differences(document: Document) -> Table:
         Column("top1_a", "A@1 of A", has_ci=True, define="A"),
         Column("top1_b", "A@1 of B", has_ci=True, define="A"),
         Column("delta", "Δ = B − A", has_ci=True, define="delta"),
+        Column("verdict", "verdict", "text"),
+        Column("could_see", "could have seen ≥", define="could"),
         Column("only_a", "A ✓ B ✗", "count", define="p"),
         Column("only_b", "A ✗ B ✓", "count", define="p"),
         Column("p", "p", "p", define="p"),
         Column("p_holm", "p Holm", "p", define="holm"),
-        Column("verdict", "verdict", "text"),
     )
-    rows = []
-    languages = languages_of(document)
+    said = {"undetected": "no difference detected"}
+    languages, rows = languages_of(document), []
     for pair in document["pairs"]:
         for row in pair["cells"]:
             why = reason(row["reason"], "not computed") if row["delta"] is None else ""
@@ -87,19 +97,12 @@ def differences(document: Document) -> Table:
                 Entry(pair["run"]), Entry(_models(pair)), Entry(place_label(row["treebank"], languages)),
                 Entry(condition_label(row["condition"], row["lemma"])), Entry(row["n"]),
                 Entry(row["top1_a"], row["top1_a_ci"]), Entry(row["top1_b"], row["top1_b_ci"]),
-                Entry(row["delta"], row["delta_ci"], note=why), Entry(row["only_a"]), Entry(row["only_b"]),
-                Entry(row["p"]), Entry(row["p_holm"]), Entry(verdict(row)),
+                Entry(row["delta"], row["delta_ci"], note=why), Entry(said.get(row["decision"], row["decision"])),
+                Entry(row["could_see"]), Entry(row["only_a"]),
+                Entry(row["only_b"]), Entry(row["p"]), Entry(row["p_holm"]),
             ))  # fmt: skip
     caption = "A@1 of both sides over the same items; B stands for the run named in the row."
     return Table("compare-differences", caption, columns, tuple(rows), stub=4)
-
-
-def verdict(row: Mapping[str, Any]) -> str:
-    """The cell in words: B `higher`, `lower`, `no difference detected (could have seen ≥ .031)`, `not comparable`."""
-    if row["decision"] != "undetected":
-        return str(row["decision"])
-    seen = f" (could have seen ≥ {number(row['could_see'])})" if row["could_see"] is not None else ""
-    return f"no difference detected{seen}"
 
 
 def contrasts(document: Document) -> Table:

@@ -36,14 +36,14 @@ def print_comparison(document: Mapping[str, Any]) -> None:
 
 
 def rich_table(table: Table) -> RichTable:
-    """One of the report's tables for the terminal; columns that say the same everywhere are left out of the stub."""
-    constant = {i for i in range(table.stub - 1) if len({row[i].value for row in table.rows}) == 1}
-    kept = [i for i in range(len(table.columns)) if i not in constant]
-    found = RichTable(box=None, pad_edge=False, header_style="bold", title=None)
-    for i in kept:
-        column = table.columns[i]
+    """One of the report's tables for the terminal."""
+    table = tables.slim(table)
+    found = RichTable(box=None, pad_edge=False, header_style="bold")
+    for column in table.columns:
         found.add_column(column.label, justify="left" if column.kind == "text" else "right", overflow="fold")
     for row in table.rows:
-        cells = [f"{shown(row[i], table.columns[i])} {interval(row[i].ci)}".strip() for i in kept]
-        found.add_row(*(Text(well_formed(cell)) for cell in cells))
+        cells = [
+            f"{shown(entry, column)} {interval(entry.ci)}" for entry, column in zip(row, table.columns, strict=True)
+        ]
+        found.add_row(*(Text(well_formed(cell.strip())) for cell in cells))
     return found

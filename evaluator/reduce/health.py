@@ -25,6 +25,7 @@ def health_of(outcomes: pa.Table, document: dict[str, Any], manifest: dict[str, 
     windowed = int(pc.sum(outcomes["windowed"]).as_py() or 0)
     providers = sorted({str(m["provider"]) for m in manifest["models"] if m["provider"]})
     agreement = [v for m in manifest["models"] for v in m["whole_text_equal"].values()]
+    lossy = [(m, m["parity"]["agreement"]) for m in manifest["models"] if "agreement" in m.get("parity", {})]
     return [
         _row("every item accounted for", scored + skipped + failed == outcomes.num_rows,
              f"{outcomes.num_rows:,} items = {scored:,} scored + {skipped:,} skipped + {failed:,} failed"),
@@ -36,16 +37,26 @@ def health_of(outcomes: pa.Table, document: dict[str, Any], manifest: dict[str, 
         _row("windows", True, f"{windowed:,} items longer than a model takes, shown as a window around the target"),
         _row("pieces as in whole texts", True,
              f"{np.mean(agreement):.1%} of sentences" if agreement else "not measured"),
+        _row("precision", all(a["acceptable"] for _, a in lossy),
+             "; ".join(_agreement(model, measured) for model, measured in lossy) or "fp32"),
         _row("provider", True, ", ".join(providers) or "none"),
         _row("no-ops", still == 0,
-             f"{still:,} perturbed items left as they were; {_dropped(manifest):,} base items that could not be changed "
-             "left all cells"),
+             f"{still:,} perturbed items left as they were; {_dropped(manifest):,} base items that could not be "
+             "changed left all cells"),
         _row("expressible", True, f"{unknown:,} golds hold an unknown piece: scored, never a hit"),
     ]  # fmt: skip
 
 
 def _row(name: str, ok: bool, detail: str) -> dict[str, Any]:
     return {"name": name, "ok": bool(ok), "detail": detail}
+
+
+def _agreement(model: dict[str, Any], measured: dict[str, Any]) -> str:
+    return (
+        f"{model['name']} computes in {model['precision']}: on {measured['masks']} masks the best piece is that of "
+        f"fp32 in {measured['top1']:.1%}, |Δ log p| is {measured['mean_abs_dlogp_nats']:.3f} nats on average, at most "
+        f"{measured['worst_abs_dlogp_nats']:.2f}"
+    )
 
 
 def _dropped(manifest: dict[str, Any]) -> int:

@@ -138,7 +138,8 @@ def _numbers(document: Document, figure: Figure) -> Html | None:
         return folded("Numbers of all cells", table_html(tables.all_cells(document)))
     if figure.name.startswith("f6"):
         wanted = [name for name in ("orig", document.strongest()) if name in document.conditions]
-        return folded("Numbers", table_html(tables.breakdown(document, "upos", [name for name in wanted if name])))
+        by = figure.name.removeprefix("f6-")
+        return folded("Numbers", table_html(tables.breakdown(document, by, [name for name in wanted if name])))
     if figure.name.startswith("f2"):
         return folded("Numbers", table_html(tables.changes(document)))
     return None
@@ -171,7 +172,8 @@ def example_block(sample: Sample, *, with_text: bool) -> Html:
         privacy,
         el(
             "p",
-            "Small numbers are positions in the original sentence; moved units are underlined. ",
+            "Small numbers are positions in the original sentence; moved units are underlined; units "
+            "that changed places share a letter. ",
             legend,
             ".",
             class_="soft",

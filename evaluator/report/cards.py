@@ -1,6 +1,7 @@
 """One example as HTML; beyond the first 50, the page's script builds the same card from the same record."""
 
-from evaluator.report.examples import OUTCOMES_IN_WORDS, Answers, Example
+from evaluator.report.answers import Answers
+from evaluator.report.examples import OUTCOMES_IN_WORDS, Example
 from evaluator.report.formats import invisibles
 from evaluator.report.lines import MASK_RUN, Line
 from evaluator.report.markup import Html, el
@@ -13,6 +14,7 @@ def card(example: Example) -> Html:
         _head(example),
         _lines(example),
         answers_table(example),
+        el("details", el("summary", "pieces"), el("code", example["z"], dir="ltr")) if "z" in example else None,
         class_=f"ex {example['o']}",
         id=example["id"],
         tabindex="-1",
@@ -53,21 +55,30 @@ def line_html(line: Line, example: Example) -> Html:
     children: list[Html | str] = []
     for slot, unit in enumerate(line["u"]):
         separator, word = line["t"][2 * slot], line["t"][2 * slot + 1]
-        children += [separator, _token(word, unit, slot, line["r"][slot], example)]
+        pair = line["p"][slot] if "p" in line else ""
+        children += [separator, _token(word, unit, slot, line["r"][slot], pair, example)]
     return el("p", *children, line["t"][-1], class_="line", lang=example["lang"], dir=example["dir"])
 
 
-def _token(word: str, unit: int, slot: int, form: str, example: Example) -> Html:
+def _token(word: str, unit: int, slot: int, form: str, pair: str, example: Example) -> Html:
     moved = " mv" if unit != slot else ""
     if MASK_RUN.fullmatch(word):
         pieces = word.count("⟨")
         said = f"masked word, {pieces} {'piece' if pieces == 1 else 'pieces'}"
         pill = "MASK" if pieces == 1 else f"MASK ×{pieces}"
         return el(
-            "bdi", word, class_=f"tok mask{moved}", dir="ltr", role="img", aria_label=said, data_i=unit + 1, data_k=pill
-        )
+            "bdi", word, class_=f"tok mask{moved}", dir="ltr", role="img", aria_label=said, data_i=f"{unit + 1}{pair}",
+            data_k=pill,
+        )  # fmt: skip
     inner = el("ruby", word, el("rt", form)) if form else word
-    return el("span", inner, class_=f"tok{moved}", dir=example["dir"], data_i=unit + 1, data_x=invisibles(word) or None)
+    return el(
+        "span",
+        inner,
+        class_=f"tok{moved}",
+        dir=example["dir"],
+        data_i=f"{unit + 1}{pair}",
+        data_x=invisibles(word) or None,
+    )
 
 
 def answers_table(example: Example) -> Html:

@@ -5,6 +5,7 @@ from typing import Any
 
 from evaluator.reduce.comparisons import decided
 from evaluator.report.document import Document, condition_label, dose
+from evaluator.report.examples import Outcome
 from evaluator.report.tables import Column, Entry, Table
 from evaluator.report.words import reason
 
@@ -49,12 +50,21 @@ def _comparison(document: Document, row: Mapping[str, Any]) -> tuple[Entry, ...]
         Entry(_side(b) if not same_model else condition_label(b["condition"], b["lemma"])),
         Entry(row.get("n")),
         Entry(row.get("delta"), row.get("delta_ci"), note=_why_empty(row)),
-        Entry(row.get("only_a")),
-        Entry(row.get("only_b")),
+        Entry(row.get("only_a"), show=_examples(a, b, place, "gained") if row.get("only_a") else None),
+        Entry(row.get("only_b"), show=_examples(a, b, place, "lost") if row.get("only_b") else None),
         Entry(row.get("p")),
         Entry(row.get("p_holm")),
         Entry(verdict(row)),
     )
+
+
+def _examples(a: Mapping[str, Any], b: Mapping[str, Any], place: str, outcome: Outcome) -> dict[str, str] | None:
+    """Filters of the examples of `a` against `b`, where `b` is the partner that an example stands beside."""
+    plain = a["condition"] == "orig"
+    partner = (a["model"], "orig", bool(a["lemma"]) and not plain)
+    if (b["model"], b["condition"], bool(b["lemma"])) != partner or a == b:
+        return None
+    return {"o": outcome, "m": a["model"], "l": place, "c": condition_label(a["condition"], a["lemma"])}
 
 
 def _why_empty(row: Mapping[str, Any]) -> str:

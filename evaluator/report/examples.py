@@ -5,20 +5,19 @@ then by hash of the item, taken in turns until the byte cap. Nothing depends on 
 """
 
 import json
-import math
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluator.report.answers import Answers, probability, rank_of, words_of
 from evaluator.report.curves import mixed
 from evaluator.report.document import Document, condition_label, dose
-from evaluator.report.formats import count, number, visible, well_formed
-from evaluator.report.lines import Line, cut, direction, language_tag
+from evaluator.report.formats import count, visible, well_formed
+from evaluator.report.lines import SWAPS, Line, cut, direction, language_tag, swap_letters
 
 MAX_EXAMPLES = 2000
 MAX_BYTES = 800_000
@@ -33,14 +32,6 @@ OUTCOMES_IN_WORDS: dict[Outcome, tuple[str, str]] = {
     "kept": ("✓", "right, as in the original order"),
     "missed": ("✗", "wrong, as in the original order"),
 }
-
-
-class Answers(TypedDict):
-    """One column of the answers table: `w` rows of [word, p, 1 if gold], `g`: rank and p of the gold word."""
-
-    h: str
-    w: list[list[Any]]
-    g: str
 
 
 class Example(TypedDict):
@@ -63,6 +54,12 @@ class Example(TypedDict):
     a: Line | None
     b: Line | None
     q: list[Answers]
+    z: NotRequired[str]
+    """The pieces that the model read."""
+
+
+Pieces = Callable[[str, Sequence[int]], Mapping[int, Sequence[str]]]
+"""What a model, by name, read for items, by id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +93,34 @@ def example_bytes(example: Example) -> int:
     return len(json.dumps(example, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
 
 
-def choose(document: Document, rows: pa.Table, total: int, sentences: pa.Table | None, *, with_text: bool) -> Sample:
+def choose(
+    document: Document,
+    rows: pa.Table,
+    total: int,
+    sentences: pa.Table | None,
+    *,
+    with_text: bool,
+    pieces: Pieces | None = None,
+) -> Sample:
     """The examples among `rows` (scored outcomes, whole base items); `sentences` gives exact unit boundaries.
 
-    `total` is the number of outcomes in the run. Without text: ids, UPOS, ranks and probabilities only.
+    `total` is the number of outcomes in the run; `pieces` tells what the models read. Without text: ids, UPOS, ranks
+    and probabilities only.
     """
     chosen, pairs = _pairs(document, rows)
     partners = _by_key(rows, [index for pair in chosen for index in pair])
     spelt = _spellings(rows, chosen, sentences) if with_text else {}
     models = {name: i for i, name in enumerate(document.models)}
     records = rows.take(pa.array([index for pair in chosen for index in pair], pa.int64())).to_pylist()
+    read: dict[str, Mapping[int, Sequence[str]]] = {}
+    for model in document.models if pieces and with_text else ():
+        read[model] = pieces(model, [r["item_id"] for r in records[1::2] if r["model"] == model]) if pieces else {}
     examples: list[Example] = []
     size = 0
     for before, after in zip(records[::2], records[1::2], strict=True):
         examples.append(_example(document, before, after, partners, spelt, models, with_text))
+        if found := read.get(after["model"], {}).get(after["item_id"]):
+            examples[-1]["z"] = well_formed(" ".join(found))
         size += example_bytes(examples[-1])
         if size > MAX_BYTES:
             break
@@ -159,19 +170,8 @@ AnswerKey = tuple[str, int, str, bool, int]
 def _by_key(rows: pa.Table, wanted: Sequence[int]) -> dict[AnswerKey, dict[str, Any]]:
     """Answers of every item of the wanted rows' base items by (model, base, condition, lemma, draw)."""
     bases = rows["base_id"].take(pa.array(wanted, pa.int64())).unique() if wanted else pa.array([], pa.uint64())
-    names = [
-        "model",
-        "base_id",
-        "condition",
-        "lemma",
-        "draw",
-        "pred",
-        "pred_logp",
-        "place",
-        "gold",
-        "gold_ranks",
-        "gold_logp",
-    ]
+    names = ["model", "base_id", "condition", "lemma", "draw"]
+    names += ["pred", "pred_logp", "place", "gold", "gold_ranks", "gold_logp"]
     found = rows.filter(pc.is_in(rows["base_id"], bases)).select(names).to_pylist()
     return {(r["model"], r["base_id"], r["condition"], r["lemma"], r["draw"]): r for r in found}
 
@@ -198,13 +198,15 @@ def _example(
     label = condition_label(after["condition"], after["lemma"])
     outcome = outcome_of(before["correct1"], after["correct1"])
     text = before["text"]
+    letters = swap_letters(after["order"]) if after["condition"] in SWAPS else {}
+    moved = f"moved {after['moved']}/{after['n_units']}" if after["moved"] else "order unchanged"
     return {
         "id": f"item-{after['item_id']:016x}-{models[after['model']]}",
         "m": after["model"],
         "l": document.place(after["treebank"]),
         "s": f"{after['treebank']} {after['sent_id']}",
         "c": label,
-        "n": f"seed {after['seed']} · draw {after['draw']} · moved {after['moved']}/{after['n_units']}",
+        "n": f"seed {after['seed']} · draw {after['draw']} · {moved}",
         "u": after["upos"],
         "k": after["n_masks"] or 0,
         "o": outcome,
@@ -213,24 +215,29 @@ def _example(
         "dir": direction(text),
         "lang": language_tag(after["language"], text),
         "g": visible(after["gold"]) if with_text else "",
-        "a": line_of(before, spelt) if with_text else None,
-        "b": line_of(after, spelt) if with_text else None,
+        "a": line_of(before, spelt, letters) if with_text else None,
+        "b": line_of(after, spelt, letters) if with_text else None,
         "q": _answers(document, after, partners, with_text),
     }
 
 
-def line_of(row: Mapping[str, Any], spelt: Mapping[int, Mapping[str, Any]]) -> Line:
-    """The row's text cut at its units; `spelt` holds forms and lemmas by sentence."""
+def line_of(
+    row: Mapping[str, Any], spelt: Mapping[int, Mapping[str, Any]], letters: Mapping[int, str] | None = None
+) -> Line:
+    """The row's text cut at its units; `spelt` holds forms and lemmas by sentence, `letters` those of swapped units."""
     sentence = spelt.get(row["sentence"])
     forms = sentence["form"] if sentence else None
     words = [lemma or form for lemma, form in zip(sentence["lemma"], forms or [], strict=True)] if sentence else None
     words = words if row["lemma"] else forms
     line = cut(row["text"], row["order"], row["target"], words, forms)
-    return {
+    found: Line = {
         "t": [well_formed(piece) for piece in line["t"]],
         "u": line["u"],
         "r": [well_formed(form) for form in line["r"]],
     }
+    if letters and line["u"]:
+        found["p"] = [letters.get(unit, "") for unit in line["u"]]
+    return found
 
 
 def _answers(
@@ -258,39 +265,3 @@ def _answers(
             }
         )
     return columns
-
-
-def words_of(row: Mapping[str, Any]) -> list[list[Any]]:
-    """The five best words as [word, p, 1 if gold]."""
-    gold, place = row["gold"], row["place"]
-    found = []
-    for rank, (word, logp) in enumerate(zip(row["pred"] or [], row["pred_logp"] or [], strict=False), start=1):
-        hit = rank == place
-        found.append([visible(word) + ("" if hit else _lookalike(word, gold)), probability(logp), int(hit)])
-    return found[:5]
-
-
-def _lookalike(word: str, gold: str) -> str:
-    """What tells a wrong answer from a gold word it looks like: its code points, or that only the pieces differ."""
-    if word == gold:
-        return " (other pieces)"
-    if unicodedata.normalize("NFKC", word) == unicodedata.normalize("NFKC", gold):
-        return " ⟨" + " ".join(f"U+{ord(c):04X}" for c in word) + "⟩"
-    return ""
-
-
-def probability(logp: float | None) -> str:
-    """A log-probability as the probability printed."""
-    return number(None if logp is None else math.exp(min(logp, 0.0)))
-
-
-def rank_of(row: Mapping[str, Any]) -> str:
-    """`rank 3` among words where known, else how many pieces were better at each mask."""
-    if row["place"]:
-        return f"rank {row['place']}"
-    ranks = row["gold_ranks"]
-    if not ranks:
-        return "rank –"
-    if len(ranks) == 1:
-        return f"rank {ranks[0] + 1}"
-    return "rank > 5 (pieces " + ", ".join(str(rank + 1) for rank in ranks) + ")"

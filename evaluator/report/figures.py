@@ -3,6 +3,7 @@
 F3 and F4 are tables (`tables.sensitivity`, `tables.interaction`). A figure is drawn only where the report has its data.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from statistics import median, stdev
 from typing import Any
@@ -32,15 +33,18 @@ from evaluator.report.panels import (
     value_axis,
 )
 
+GROUPS = {"upos": "part of speech", "deprel": "relation", "masks": "number of masks", "length": "length in units"}
+"""What F6 is drawn by."""
+MOST_GROUPS = 12
+"""Groups of a panel; the rest is in the table."""
 
-def figures(document: Document, curves: Sequence[Curve]) -> Iterator[Figure]:
-    """F1, F2, F5, F6 and F8, as far as the report has their data, in that order."""
-    for draw in (accuracy, drop, draws, groups):
-        figure = draw(document)
-        if figure is not None:
-            yield figure
+
+def figures(document: Document, curves: Sequence[Curve], *, sampled: bool = False) -> Iterator[Figure]:
+    """F1, F2, F5, F6 by every property and F8, as far as the report has their data; `sampled`: F8 is of a sample."""
+    drawn = [accuracy(document), drop(document), draws(document), *(groups(document, by) for by in GROUPS)]
+    yield from (figure for figure in drawn if figure is not None)
     if curves:
-        yield log_probability(document, curves)
+        yield log_probability(document, curves, sampled=sampled)
 
 
 def accuracy(document: Document) -> Figure | None:
@@ -126,10 +130,10 @@ def _spread(rows: Sequence[Row]) -> str:
     return f"Median over cells: SD of draws {number(median(deviations))}, SE over sentences {number(median(errors))}."
 
 
-def groups(document: Document) -> Figure | None:
-    """F6: A@1 by part of speech, original order (filled) against the strongest perturbation (hollow)."""
+def groups(document: Document, by: str) -> Figure | None:
+    """F6: A@1 by a property, original order (filled) against the strongest perturbation (hollow)."""
     strongest = document.strongest()
-    found = (document.report.get("breakdowns") or {}).get("upos") or []
+    found = (document.report.get("breakdowns") or {}).get(by) or []
     wanted = {"orig", strongest}
     rows = [
         {
@@ -146,7 +150,10 @@ def groups(document: Document) -> Figure | None:
     total: dict[str, int] = {}
     for row in rows:
         total[row["group"]] = total.get(row["group"], 0) + row["n"]
-    order = sorted(total, key=lambda group: (-total[group], group))
+    order = sorted(total, key=lambda group: (-total[group], group))[:MOST_GROUPS]
+    rows = [row for row in rows if row["group"] in order]
+    if by in ("masks", "length"):
+        order.sort(key=lambda group: (int(re.sub(r"\D.*", "", group) or 0), group))
     base = alt.Chart()
     x = value_axis("value", "share found", (0.0, min(1.0, max(row["high"] or row["value"] for row in rows)) * 1.14))
     colour = alt.condition("datum.few", alt.value(GREY), alt.value(BLUE))
@@ -161,14 +168,20 @@ def groups(document: Document) -> Figure | None:
     offset = alt.YOffset("name:N", sort=["orig", condition_label(strongest or "")])
     chart = in_panels(document, rows, [span, filled, hollow, few], axis, offset=offset)
     caption = (
-        f"A@1 by part of speech, word forms, {document.level()} Wilson interval: filled circle in the original order, "
-        f"hollow diamond under {condition_label(strongest or 'orig')}. Sorted by n; groups under 30 items in grey with "
-        "their n. Intervals are not adjusted for the number of groups."
+        f"A@1 by {GROUPS[by]}, word forms, {document.level()} Wilson interval: filled circle in the original order, "
+        f"hollow diamond under {condition_label(strongest or 'orig')}. {_sorting(by, len(total))}; groups under 30 "
+        "items in grey with their n. Intervals are not adjusted for the number of groups."
     )
-    return Figure("f6-upos", "By part of speech", caption, "", chart, "by-upos")
+    return Figure(f"f6-{by}", f"By {GROUPS[by]}", caption, "", chart, f"by-{by}")
 
 
-def log_probability(document: Document, curves: Sequence[Curve]) -> Figure:
+def _sorting(by: str, total: int) -> str:
+    if by in ("masks", "length"):
+        return "In order"
+    return f"The {MOST_GROUPS} largest of {total} by n" if total > MOST_GROUPS else "Sorted by n"
+
+
+def log_probability(document: Document, curves: Sequence[Curve], *, sampled: bool) -> Figure:
     """F8: distribution of the paired change in log p(gold), one curve per condition."""
     sizes: dict[tuple[str, str], int] = {}
     for curve in curves:
@@ -214,4 +227,5 @@ def log_probability(document: Document, curves: Sequence[Curve]) -> Figure:
         "Cumulative share of items by change in log p(gold) against the original order (1st to 99th percentile): "
         "what still moves when accuracy is at the floor. Word forms, first draw."
     )
+    caption += " From a fixed hash sample of the base items." if sampled else ""
     return Figure("f8-logp", "Change in log-probability", caption, "", chart, "cells-exact")

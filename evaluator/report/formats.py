@@ -100,6 +100,22 @@ def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
     return out.getvalue().encode("utf-8")
 
 
+def excel_csv(data: bytes) -> bytes:
+    """The CSV for spreadsheets: with a BOM, and an apostrophe before cells that would run as a formula.
+
+    Numbers stay as they are. Tokens that begin with `=`, `+`, `-` or `@` are ordinary in treebanks.
+    """
+    rows = csv.reader(io.StringIO(data.decode("utf-8"), newline=""))
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\r\n").writerows([_guarded(cell) for cell in row] for row in rows)
+    return b"\xef\xbb\xbf" + out.getvalue().encode("utf-8")
+
+
+def _guarded(cell: str) -> str:
+    runs = cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{cell}" if runs and not re.fullmatch(r"-?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", cell) else cell
+
+
 def _encodable(text: str) -> str:
     return re.sub(r"[\ud800-\udfff]", "\ufffd", text)
 

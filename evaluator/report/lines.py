@@ -3,11 +3,13 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 MASK_RUN = re.compile(r"⟨mask⟩(?: ?⟨mask⟩)*")
 """The target as `outcomes.text` writes it: once per masked piece."""
 MASK = "⟨mask⟩"
+SWAPS = ("head", "head_all", "noun_swap")
+"""Conditions that exchange pairs of units, whose members get a letter."""
 
 _SIMPLIFIED = frozenset(
     "们这个来时说国学会对发经过么还没样为开见问题点间气现长话东电车书马门风飞鱼鸟龙难汉语习图馆园买卖"
@@ -27,6 +29,8 @@ class Line(TypedDict):
     t: list[str]
     u: list[int]
     r: list[str]
+    p: NotRequired[list[str]]
+    """Per slot the letter that the unit shares with the one it changed places with, or ""."""
 
 
 def cut(text: str, order: Sequence[int], target: int, words: Sequence[str] | None, forms: Sequence[str] | None) -> Line:
@@ -70,6 +74,15 @@ def _guess(text: str, units: int) -> list[str] | None:
                 at = match.end()
             return [*pieces, text[at:]]
     return None
+
+
+def swap_letters(order: Sequence[int]) -> dict[int, str]:
+    """By unit the letter of its swap, in reading order: the two units of a swap share one; others have none."""
+    pairs = [(slot, unit) for slot, unit in enumerate(order) if slot < unit and order[unit] == slot]
+    letters: dict[int, str] = {}
+    for index, pair in enumerate(pairs):
+        letters |= dict.fromkeys(pair, chr(ord("a") + index % 26) * (index // 26 + 1))
+    return letters
 
 
 def direction(text: str) -> str:

@@ -34,6 +34,16 @@
       if (th.className === "num") th.prepend(button, " "); else th.append(" ", button);
     });
   }
+  // Copy: a command as text, a table as tab-separated values.
+  const copier = (after, text) => {
+    if (!navigator.clipboard) return;
+    const button = make("button", { type: "button", class: "copy" }, "copy");
+    button.onclick = () => navigator.clipboard.writeText(text()).then(() => { button.textContent = "copied"; }, () => { button.textContent = "not allowed"; });
+    after.append(" ", button);
+  };
+  for (const code of document.querySelectorAll(".command")) copier(code.parentNode, () => code.textContent);
+  for (const table of document.querySelectorAll("table.data")) copier(table.caption, () => [...table.rows].map((row) =>
+    [...row.cells].map((c) => [...(c.querySelector(".v") ? c.children : [c])].map((part) => part.textContent.replace(/[↕↓↑]/g, "").trim()).join(" ")).join("\t")).join("\n"));
   // Examples: filter, sort, page; the first page is already in the document.
   const source = document.getElementById("data");
   if (!source) return;
@@ -41,22 +51,22 @@
   const WORDS = { lost: ["✗", "wrong; right in the original order"], gained: ["✓", "right; wrong in the original order"],
     kept: ["✓", "right, as in the original order"], missed: ["✗", "wrong, as in the original order"] };
   const SIZE = 50;
-  const token = (word, unit, slot, form, x) => {
+  const token = (word, unit, slot, form, pair, x) => {
     const moved = unit !== slot ? " mv" : "";
     if (/^(⟨mask⟩ ?)+$/.test(word)) {
       const n = word.split("⟨").length - 1;
-      return make("bdi", { class: "tok mask" + moved, dir: "ltr", role: "img", "data-i": unit + 1,
+      return make("bdi", { class: "tok mask" + moved, dir: "ltr", role: "img", "data-i": unit + 1 + pair,
         "aria-label": "masked word, " + n + (n === 1 ? " piece" : " pieces"), "data-k": n === 1 ? "MASK" : "MASK ×" + n }, word);
     }
     const odd = [...new Set(word.match(/[\p{Cf}\p{Zl}\p{Zp}\p{Co}]|(?! )\p{Zs}/gu) || [])];
     const points = odd.map((c) => "U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")).join(" ");
-    return make("span", { class: "tok" + moved, dir: x.dir, "data-i": unit + 1, "data-x": points },
+    return make("span", { class: "tok" + moved, dir: x.dir, "data-i": unit + 1 + pair, "data-x": points },
       form ? make("ruby", {}, word, make("rt", {}, form)) : word);
   };
   const line = (l, x) => {
     const p = make("p", { class: "line", lang: x.lang, dir: x.dir });
     if (!l.u.length) p.append(...l.t);
-    l.u.forEach((unit, slot) => p.append(l.t[2 * slot], token(l.t[2 * slot + 1], unit, slot, l.r[slot], x)));
+    l.u.forEach((unit, slot) => p.append(l.t[2 * slot], token(l.t[2 * slot + 1], unit, slot, l.r[slot], l.p ? l.p[slot] : "", x)));
     if (l.u.length) p.append(l.t[l.t.length - 1]);
     return p;
   };
@@ -80,7 +90,7 @@
         make("strong", { class: glyph === "✓" ? "yes" : "no" }, glyph + " " + said + " (" + x.v + ")")),
       x.a && x.b ? make("dl", { class: "lines" }, make("dt", {}, "orig"), make("dd", {}, line(x.a, x)), make("dt", {}, "shown"),
         make("dd", {}, line(x.b, x))) : null,
-      answers(x));
+      answers(x), x.z ? make("details", {}, make("summary", {}, "pieces"), make("code", { dir: "ltr" }, x.z)) : null);
   };
   const form = document.getElementById("filters"), pager = document.getElementById("pager");
   const fields = { o: "outcome", m: "model", c: "condition", l: "language", u: "part of speech", k: "pieces masked" };
@@ -128,6 +138,15 @@
     node.scrollIntoView();
   };
   addEventListener("hashchange", open);
+  // Counts of flipped items lead to them: the filters are set as the link says.
+  for (const link of document.querySelectorAll("a[data-show]")) link.onclick = () => {
+    const wanted = JSON.parse(link.dataset.show);
+    for (const [f, [s, v]] of Object.entries(selects)) {
+      const i = f in wanted ? v.indexOf(wanted[f]) : -1;
+      s.value = i < 0 ? "*" : String(i);
+    }
+    filter();
+  };
   open();
   addEventListener("keydown", (event) => {
     if ((event.key !== "j" && event.key !== "k") || event.ctrlKey || event.metaKey || event.altKey || /SELECT|INPUT/.test(event.target.tagName)) return;

@@ -8,6 +8,7 @@ import pyarrow as pa
 from evaluator.report import curves, examples, figures, tables
 from evaluator.report.comparisons import comparisons
 from evaluator.report.document import Document, canonical_json, open_document, slugs
+from evaluator.report.formats import excel_csv
 from evaluator.report.page import page
 from evaluator.report.panels import svg
 from evaluator.report.summary import markdown_report
@@ -15,24 +16,35 @@ from evaluator.report.table_formats import records_csv, table_csv, table_tex
 
 
 def render_report(
-    report: dict[str, Any], outcomes: pa.Table, *, text: bool = True, sentences: pa.Table | None = None
+    report: dict[str, Any],
+    outcomes: pa.Table,
+    *,
+    text: bool = True,
+    sentences: pa.Table | None = None,
+    pieces: examples.Pieces | None = None,
+    excel: bool = False,
 ) -> Iterator[tuple[str, bytes]]:
     """Yields (file name, bytes) of `report.json`, `report.html`, `report.md`, `tables/…`, `figures/…`.
 
     `outcomes` follows `store.schemas.OUTCOMES`; it feeds the examples and F8 only. `sentences` (`schemas.SENTENCES`)
     marks unit boundaries inside the examples exactly; without it they are guessed at spaces and punctuation, or left
-    out. `text=False` leaves sentences and words out. Same input, same bytes, whatever the order of rows.
+    out. `pieces` adds to each example what the model read. `text=False` leaves sentences and words out; `excel` adds a
+    guarded copy of every CSV. Same input, same bytes, whatever the order of rows.
     """
     document = open_document(report)
     names = slugs(document.models)
     sample = curves.sampled(outcomes)
-    drawn = list(figures.figures(document, curves.log_probability_curves(sample)))
-    chosen = examples.choose(document, sample, outcomes.num_rows, sentences, with_text=text)
+    is_sample = outcomes.num_rows > curves.MAX_ROWS
+    drawn = list(figures.figures(document, curves.log_probability_curves(sample), sampled=is_sample))
+    chosen = examples.choose(document, sample, outcomes.num_rows, sentences, with_text=text, pieces=pieces)
     pictures = {figure.name: svg(figure) for figure in drawn}
     yield "report.json", canonical_json(report)
     yield "report.html", page(document, drawn, pictures, chosen, names, with_text=text)
     yield "report.md", markdown_report(document, drawn, names)
-    yield from _table_files(document, names)
+    for name, content in _table_files(document, names):
+        yield name, content
+        if excel and name.endswith(".csv"):
+            yield f"{name.removesuffix('.csv')}.excel.csv", excel_csv(content)
     for figure in drawn:
         yield f"figures/{figure.name}.svg", pictures[figure.name]
         yield f"figures/{figure.name}.vl.json", canonical_json(figure.spec)

@@ -88,9 +88,10 @@ def _cell_html(entry: Entry, column: Column, notes: Mapping[str, str]) -> Html:
     bar = _range_bar(entry.bar) if entry.bar else None
     sort = f"{entry.value:.6g}" if isinstance(entry.value, int | float) else None
     classes = f"{'' if column.kind == 'text' else 'num'} {entry.shade}".strip()
-    return el(
-        "td", el("span", shown(entry, column), marker, class_="v"), ends, bar, class_=classes or None, data_v=sort
-    )
+    main: Html | str = shown(entry, column)
+    if entry.show:
+        main = el("a", main, href="#examples", data_show=formats.json_for_script(entry.show))
+    return el("td", el("span", main, marker, class_="v"), ends, bar, class_=classes or None, data_v=sort)
 
 
 def _range_bar(bar: tuple[float, float, float]) -> Html:
@@ -191,14 +192,15 @@ def _comment(text: str) -> str:
 
 def records_csv(records: Sequence[Mapping[str, Any]]) -> bytes:
     """Rows of `report.json` as CSV, values exact: intervals as `…_lo` and `…_hi`, sides as `a_model`."""
-    flat = [dict(_flattened(record)) for record in records]
+    flat = [dict(flattened(record)) for record in records]
     header = list(dict.fromkeys(key for record in flat for key in record))
     return formats.csv_bytes(header, ([formats.canonical(record.get(key)) for key in header] for record in flat))
 
 
-def _flattened(record: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def flattened(record: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """A row of `report.json` as (column, value): intervals and ranges as `…_lo`, `…_hi`, sides as `a_model`."""
     for key, value in record.items():
-        if key.endswith("_ci") or key == "I_range":
+        if key.endswith("_ci") or key.startswith("I_range"):
             stem = key.removesuffix("_ci")
             low, high = value if value is not None else (None, None)
             yield from ((f"{stem}_lo", low), (f"{stem}_hi", high))

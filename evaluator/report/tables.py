@@ -24,6 +24,8 @@ class Entry:
     note: str = ""
     shade: str = ""
     """CSS class of its heat shade; `floor` hatches."""
+    show: Mapping[str, str] | None = None
+    """Filters of the examples that the value counts, as the page's script reads them."""
     bar: tuple[float, float, float] | None = None
     """Attainable range and value (low, high, at), drawn under the number."""
 

@@ -84,6 +84,24 @@ class Session:
 
     def run(self, ids: Int64s, attention: Int64s, mask_pos: Int64s, gold_row: Int64s, gold_id: Int64s) -> Answers:
         """The graph's answers. ids, attention: (rows, length); the others flat, as in `bundle`."""
+        feeds = self._feeds(ids, attention, mask_pos, gold_row, gold_id)
+        self.pieces_run += ids.size
+        try:
+            if self._device:
+                return Answers(*self._run_bound(feeds, self._device))
+            return Answers(*self._session.run(list(OUTPUTS), feeds))
+        except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
+            raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
+
+    def run_plainly(
+        self, ids: Int64s, attention: Int64s, mask_pos: Int64s, gold_row: Int64s, gold_id: Int64s
+    ) -> Answers:
+        """The same without binding: the plain twin that checks compare `run` with on a GPU."""
+        return Answers(*self._session.run(list(OUTPUTS), self._feeds(ids, attention, mask_pos, gold_row, gold_id)))
+
+    def _feeds(
+        self, ids: Int64s, attention: Int64s, mask_pos: Int64s, gold_row: Int64s, gold_id: Int64s
+    ) -> dict[str, Int64s]:
         feeds = {
             "input_ids": ids,
             "attention_mask": attention,
@@ -93,13 +111,7 @@ class Session:
         }
         if "token_type_ids" in self._inputs:
             feeds["token_type_ids"] = np.zeros_like(ids)
-        self.pieces_run += ids.size
-        try:
-            if self._device:
-                return Answers(*self._run_bound(feeds, self._device))
-            return Answers(*self._session.run(list(OUTPUTS), feeds))
-        except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
-            raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
+        return feeds
 
     def _run_bound(self, feeds: dict[str, Int64s], device: str) -> list[Any]:
         """The outputs in order, all bound to the device: it waits once, for the small answers, and not per output."""

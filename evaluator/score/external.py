@@ -1,8 +1,8 @@
 """Where an ONNX graph says its weights lie, read from the file itself, without the `onnx` package.
 
 onnxruntime follows whatever path a graph names, so a graph from a stranger could have it open any file of this machine.
-The walk is over protobuf's wire format (https://protobuf.dev/programming-guides/encoding/) along the fields of onnx.proto
-that can hold a tensor, subgraphs and functions included; everything else is stepped over by its length.
+The walk is over protobuf's wire format (https://protobuf.dev/programming-guides/encoding/) along the fields of
+onnx.proto that can hold a tensor, subgraphs and functions included; everything else is stepped over by its length.
 """
 
 import mmap

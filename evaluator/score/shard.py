@@ -1,6 +1,6 @@
 """One shard of rows scored: the same function on a laptop and on a cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluator.encode.unique import lists
-from evaluator.score.backend import Answers, Session
+from evaluator.score.backend import Answers, Provider, Session
 from evaluator.score.batches import FlatRows, pad_batch, plan_batches
 from evaluator.score.words import k_best, near_ties, places
 from evaluator.store import schemas
@@ -20,9 +20,16 @@ class ScoreSettings:
     """How rows are scored; nothing here changes a result beyond the last bits of float32."""
 
     k: int = 5
-    max_batch_pieces: int = 4096
-    max_head_bytes: int = 256 << 20
-    """Largest masks × vocabulary × 4 bytes of one batch."""
+    max_batch_pieces: int = 2048
+    max_head_bytes: int = 128 << 20
+    """Largest masks × vocabulary × 4 bytes of one batch; the head holds about two and a half times that."""
+
+    @classmethod
+    def for_provider(cls, provider: Provider, k: int, max_batch_pieces: int = 0) -> "ScoreSettings":
+        """The batch sizes measured best for a provider (benchmarks/RESULTS.md), unless pieces are given."""
+        if provider == "cuda":  # wide enough to fill a GPU; not measured yet
+            return cls(k, max_batch_pieces or 32768, 1 << 30)
+        return cls(k, max_batch_pieces or cls().max_batch_pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +48,15 @@ def score_rows(table: pa.Table, model: Model, settings: ScoreSettings) -> pa.Tab
     A row with a non-finite probability is `failed: non_finite` and holds no numbers.
     """
     rows = FlatRows.of(table)
+    parts = [_score_batch(rows, first, last, model, settings.k) for first, last in batch_spans(rows, model, settings)]
+    return pa.concat_tables(parts) if parts else schemas.SCORED.empty_table()
+
+
+def batch_spans(rows: FlatRows, model: Model, settings: ScoreSettings) -> Iterator[tuple[int, int]]:
+    """Spans (first, last) of rows that go to the model together."""
     lengths, masks = np.diff(rows.id_offsets), np.diff(rows.mask_offsets)
     budget = max(1, settings.max_head_bytes // (4 * model.vocab_size))
-    parts = [
-        _score_batch(rows, first, last, model, settings.k)
-        for first, last in plan_batches(
-            lengths, masks, max_batch_pieces=settings.max_batch_pieces, max_batch_masks=budget
-        )
-    ]
-    return pa.concat_tables(parts) if parts else schemas.SCORED.empty_table()
+    return plan_batches(lengths, masks, max_batch_pieces=settings.max_batch_pieces, max_batch_masks=budget)
 
 
 def score_rows_except(table: pa.Table, model: Model, settings: ScoreSettings, failed: Mapping[int, str]) -> pa.Table:

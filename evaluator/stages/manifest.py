@@ -25,7 +25,7 @@ def manifest_of(run: RunFolder, models: Sequence[ModelFolder], config: Config) -
         "versions": versions(),
         "config": settings,
         "config_diff": {
-            k: v for k, v in config.differences().items() if k.split(".")[0] in settings and k != "treebanks"
+            k: _value(settings, k) for k in config.differences() if k.split(".")[0] in settings and k != "treebanks"
         },
         "config_fingerprint": fingerprint(settings),
         "seeds": list(config.seeds),
@@ -37,6 +37,14 @@ def manifest_of(run: RunFolder, models: Sequence[ModelFolder], config: Config) -
         "wall_s": read_json(run.location, TIMES_FILE) or {},
         "command": "morphorder run CONFIG" if config.treebanks[0].path != "demo" else "morphorder run",
     }
+
+
+def _value(settings: dict[str, Any], key: str) -> Any:
+    """The value at `section.key`."""
+    found: Any = settings
+    for part in key.split("."):
+        found = found[part]
+    return found
 
 
 def versions() -> dict[str, str]:

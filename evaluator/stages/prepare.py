@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from evaluator.cloze.licences import licence_of, treebank_code
 from evaluator.config import DEMO, Config
 from evaluator.errors import ConfigError, TreebankError
 from evaluator.items.build import build_items, sentences_table, subset_of
@@ -95,6 +96,9 @@ def prepare(config: Config, reporter: Reporter) -> RunFolder:
                     "name": treebank.name,
                     "language": treebank.language,
                     "sha256": treebank.sha256,
+                    "licence": licence_of(
+                        treebank.language, treebank_code(treebank.name), Path(treebank.files[0]).parent
+                    ),
                     "sentences": len(read.sentences),
                     "bad_sentences": read.counts.bad_sentences,
                     "issues": dict(sorted(Counter(issue.code for issue in read.issues).items())),

@@ -1,6 +1,7 @@
 """Items, links and scored rows of a run in; outcomes, report.json and everything drawn from it out."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from evaluator.reduce.outcomes import ModelAnswers, item_columns, join_answers
 from evaluator.reduce.summary import report_data
 from evaluator.stages.encode import ModelFolder, open_cutter
 from evaluator.stages.manifest import manifest_of
+from evaluator.stages.pieces import pieces_read
 from evaluator.stages.score import is_scored
 from evaluator.store import schemas
 from evaluator.store.run import RunFolder, read_stage
@@ -74,9 +76,18 @@ def _not_scored(rows: pa.Table) -> pa.Table:
 
 
 def report(
-    run: RunFolder, models: Sequence[ModelFolder], config: Config, reporter: Reporter, *, text: bool = True
+    run: RunFolder,
+    models: Sequence[ModelFolder],
+    config: Config,
+    reporter: Reporter,
+    *,
+    text: bool = True,
+    excel: bool = False,
 ) -> dict[str, Any]:
-    """The report document of the run, written to `report/` with its tables, figures and outcomes."""
+    """The report document of the run, written to `report/` with its tables, figures and outcomes.
+
+    Without `text`, sentences and words are left out of all of it; `excel` adds a guarded copy of every CSV.
+    """
     from evaluator.report.render import render_report  # the drawing libraries load only when something is drawn
 
     outcomes = outcomes_of(run, models, config, reporter)
@@ -96,10 +107,17 @@ def report(
     kept = outcomes if text else outcomes.drop_columns(["text", "gold", "pred"])
     run.location.write("report/outcomes.parquet", parquet_bytes(kept))
     with reporter.stage("draw", 1, "report") as meter:
-        for name, content in render_report(document, outcomes, text=text, sentences=sentences):
+        for name, content in render_report(
+            document, outcomes, text=text, sentences=sentences, pieces=partial(_pieces, run, models), excel=excel
+        ):
             run.location.write(f"report/{name}", content)
         meter.advance()
     return document
+
+
+def _pieces(run: RunFolder, models: Sequence[ModelFolder], name: str, item_ids: Sequence[int]) -> dict[int, list[str]]:
+    model = next((m for m in models if m.bundle.name == name), None)
+    return pieces_read(run, model, item_ids) if model else {}
 
 
 def is_complete(document: dict[str, Any]) -> bool:

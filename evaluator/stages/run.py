@@ -14,7 +14,7 @@ from evaluator.stages.manifest import TIMES_FILE
 from evaluator.stages.prepare import prepare
 from evaluator.stages.report import is_complete, report
 from evaluator.stages.score import score
-from evaluator.store.location import Location
+from evaluator.store.location import Location, without_secrets
 from evaluator.store.lock import run_lock
 from evaluator.store.run import RunFolder, json_bytes, read_json
 
@@ -72,7 +72,8 @@ def prepare_timed(config: Config, reporter: Reporter) -> RunFolder:
     """The prepared run folder, with the time it took noted there."""
     began = perf_counter()
     run = prepare(config, reporter)
-    kept = config.model_copy(update={"out": str(run.location)}).anchored()  # a URI may carry keys
+    ray = config.ray.model_copy(update={"address": without_secrets(config.ray.address)})
+    kept = config.model_copy(update={"out": str(run.location), "ray": ray}).anchored()  # a URI may carry keys
     run.location.write(CONFIG_FILE, json_bytes(kept.model_dump(mode="json")))
     _note(run, "prepare", perf_counter() - began)
     return run

@@ -38,7 +38,7 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
         bundle=model.place or str(model.folder),
         rows=rows,
         scored=scored,
-        settings=ScoreSettings(k=config.k, max_batch_pieces=config.scoring.max_batch_pieces),
+        settings=settings_of(config),
         provider=config.scoring.provider,
         threads=config.scoring.threads,
     )
@@ -68,6 +68,11 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
     }
     write_stage(scored, facts)
     return facts
+
+
+def settings_of(config: Config) -> ScoreSettings:
+    """How a config's rows are scored: in batches of its size, or of the provider's."""
+    return ScoreSettings.for_provider(config.scoring.provider, config.k, config.scoring.max_batch_pieces)
 
 
 def is_scored(scored: ShardSet, shard: int, encoded: dict[str, Any]) -> bool:

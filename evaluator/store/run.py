@@ -21,8 +21,12 @@ def fingerprint(*parts: object) -> str:
 
 
 def json_bytes(value: object) -> bytes:
-    """JSON as this package writes it: sorted keys, one space of indent, UTF-8, a final newline."""
-    return (json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    """JSON as this package writes it: sorted keys, one space of indent, UTF-8, a final newline.
+
+    A lone surrogate (a path of stray bytes) has no UTF-8; it stays the escape that JSON has for it.
+    """
+    text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return text.encode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,13 @@ class RunFolder:
                 where=str(location),
                 hint="start one with: morphorder run --out DIR",
             )
-        return cls(location, str(described["fingerprint"]))
+        if not isinstance(described.get("fingerprint"), str):
+            raise StoreError(
+                f"no run here: {RUN_FILE} names no fingerprint",
+                where=str(location),
+                hint="start one with: morphorder run --out DIR",
+            )
+        return cls(location, described["fingerprint"])
 
     @classmethod
     def create(cls, place: str | Location, mark: str, settings: dict[str, Any]) -> "RunFolder":
@@ -54,7 +64,7 @@ class RunFolder:
             if location.names():
                 raise StoreError("folder holds other files", where=str(location), hint="choose an empty --out")
             location.write(RUN_FILE, json_bytes({"fingerprint": mark, "settings": settings}))
-        elif described["fingerprint"] != mark:
+        elif described.get("fingerprint") != mark:
             changed = sorted(k for k in settings if described.get("settings", {}).get(k) != settings[k])
             what = ", ".join(changed) or "the treebanks"
             raise StoreError(

@@ -1,6 +1,12 @@
-"""Arrow IPC shards: a finished file is the completion mark, and its metadata says what made it."""
+"""Arrow IPC shards: a finished file is the completion mark, and its metadata says what made it and its checksum.
+
+Arrow checks neither the bytes nor the offsets that it reads: a hole in the middle of a file would be read as other
+numbers, or end the process. So the metadata hold the CRC-32 of the file, taken with eight zeros in its own two places
+(the schema stands at the start of the file and again in its footer).
+"""
 
 import io
+import zlib
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,6 +16,9 @@ from evaluator.store.location import Location
 
 FINGERPRINT = b"morphorder.fingerprint"
 ROWS = b"morphorder.rows"
+CHECKSUM = b"morphorder.crc32"
+_MARK = b"crc32:"
+_ZEROS = b"00000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +38,17 @@ class ShardSet:
         if table.schema.remove_metadata() != self.schema:
             raise AssertionError(f"{self.prefix}: columns differ from the declared schema:\n{table.schema}")
         marks = {FINGERPRINT: self.fingerprint.encode(), ROWS: str(table.num_rows).encode()}
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, self.schema.with_metadata(marks)) as writer:
-            writer.write_table(table)
-        self.location.write(self.name(shard), sink.getvalue())
+        self.location.write(self.name(shard), arrow_bytes(table, marks))
 
     def read(self, shard: int) -> pa.Table:
         """One shard. Errors: StoreError when it is missing, damaged, or was made by something else."""
         name = self.name(shard)
         where = f"{self.location}/{name}"
         try:
-            table = pa.ipc.open_file(self.location.read(name)).read_all()
+            content = self.location.read(name)
+            if not _is_whole(memoryview(content)):
+                raise StoreError("damaged shard: its checksum is another", where=where, hint="delete it and rerun")
+            table = pa.ipc.open_file(content).read_all()
         except (pa.ArrowInvalid, OSError) as error:
             raise StoreError(f"damaged shard: {error}", where=where, hint="delete it and rerun") from error
         marks = table.schema.metadata or {}
@@ -68,6 +77,40 @@ class ShardSet:
         if shards == 0:
             return self.schema.empty_table()
         return pa.concat_tables([self.read(shard) for shard in range(shards)])
+
+
+def arrow_bytes(table: pa.Table, marks: dict[bytes, bytes]) -> bytes:
+    """The table as an Arrow IPC file with these marks and its checksum among the metadata."""
+    sink = pa.BufferOutputStream()
+    schema = table.schema.with_metadata({**marks, CHECKSUM: _MARK + _ZEROS})
+    with pa.ipc.new_file(sink, schema) as writer:
+        writer.write_table(table)
+    content = bytearray(sink.getvalue())
+    checksum = f"{zlib.crc32(content):08x}".encode()
+    for place in _places(memoryview(content)):
+        content[place : place + len(checksum)] = checksum
+    return bytes(content)
+
+
+def _places(content: memoryview) -> tuple[int, int]:
+    """Where the two copies of the checksum stand; −1 where one is missing."""
+    head = bytes(content[: 1 << 16]).find(_MARK)
+    footer = int.from_bytes(content[-10:-6], "little") + 10  # its length stands before the closing "ARROW1"
+    tail = bytes(content[-footer:]).rfind(_MARK) if 10 < footer <= len(content) else -1
+    skip = len(_MARK)
+    return (head + skip if head >= 0 else -1, len(content) - footer + tail + skip if tail >= 0 else -1)
+
+
+def _is_whole(content: memoryview) -> bool:
+    """Whether the bytes are those that were written."""
+    size = len(_ZEROS)
+    first, last = _places(content)
+    if first < 0 or last < first + size:
+        return False
+    checksum = zlib.crc32(content[:first])
+    for part in (_ZEROS, content[first + size : last], _ZEROS, content[last + size :]):
+        checksum = zlib.crc32(part, checksum)
+    return bytes(content[first : first + size]) == bytes(content[last : last + size]) == f"{checksum:08x}".encode()
 
 
 def parquet_bytes(table: pa.Table) -> bytes:

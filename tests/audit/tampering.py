@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evaluator.store.shards import ROWS
+from evaluator.store.shards import ROWS, arrow_bytes
 
 Rows = list[dict[str, Any]]
 
@@ -37,16 +37,13 @@ def shard_of(run: Path, pattern: str, holding: Callable[[Rows], object] = bool) 
 
 @contextmanager
 def shard_rows(path: Path) -> Iterator[Rows]:
-    """The rows of a shard, to be changed in place; its marks stay, but for the number of rows."""
+    """The rows of a shard, to be changed in place; its marks stay, but for the number of rows and the checksum."""
     table = pa.ipc.open_file(path).read_all()
     rows = table.to_pylist()
     yield rows
     marks = {**(table.schema.metadata or {}), ROWS: str(len(rows)).encode()}
     plain = table.schema.remove_metadata()
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, plain.with_metadata(marks)) as writer:
-        writer.write_table(pa.Table.from_pylist(rows, schema=plain))
-    replace(path, sink.getvalue().to_pybytes())
+    replace(path, arrow_bytes(pa.Table.from_pylist(rows, schema=plain), marks))
 
 
 @contextmanager

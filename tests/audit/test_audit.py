@@ -14,7 +14,7 @@ from evaluator.cli import app
 from evaluator.errors import StoreError
 from evaluator.reduce.cells import reduce_cells
 from evaluator.reduce.complete import mark_complete
-from tests.audit.tampering import copied, report
+from tests.audit.tampering import copied, replace, report
 from tests.reduce.synthetic import run as made_up
 from tests.reduce.synthetic import table
 
@@ -52,8 +52,11 @@ def test_command(good: Path, tmp_path: Path) -> None:
 
 
 def test_no_run_is_the_users_mistake(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no run here"):
-        list(audit(str(tmp_path)))
+    for content in (None, "{}"):
+        if content:
+            (tmp_path / "run.json").write_text(content)
+        with pytest.raises(StoreError, match="no run here"):
+            list(audit(str(tmp_path)))
 
 
 def test_without_the_bundles_what_needs_them_is_said_to_be_unchecked(good: Path, tmp_path: Path) -> None:
@@ -65,6 +68,23 @@ def test_without_the_bundles_what_needs_them_is_said_to_be_unchecked(good: Path,
     found = {f.name: f.status for f in audit(str(run))}
     assert {name for name, status in found.items() if status == "not_checked"} == {"gold_is_target", "nothing_cut_off"}
     assert "violated" not in found.values()
+
+
+@pytest.mark.parametrize("content", ["{}", '{"manifest": [], "cells": 3, "counts": null}', "[]", "{"])
+def test_strange_report_is_a_violation_and_no_crash(content: str, good: Path, tmp_path: Path) -> None:
+    run = copied(good, tmp_path / "run")
+    replace(run / "report" / "report.json", content.encode())
+    found = {f.name: f.status for f in audit(str(run))}
+    assert "violated" in found.values()
+    assert found["hits_recomputed"] == found["orders_permute"] == "holds", "tables are read without the report"
+
+
+def test_model_without_answers_is_not_passed_over(good: Path, tmp_path: Path) -> None:
+    run = copied(good, tmp_path / "run")
+    shutil.rmtree(sorted((run / "scored").iterdir())[0])
+    found = {f.name: f for f in audit(str(run))}
+    assert "no whole answers" in found["files_whole"].found
+    assert found["outcomes_are_items"].status == "violated"
 
 
 def test_unfinished_run_is_not_sound(good: Path, tmp_path: Path) -> None:
@@ -84,7 +104,9 @@ def test_two_ways_to_the_numbers_agree(skip: float) -> None:
     outcomes = mark_complete(table(rows))
     columns = columns_of(outcomes)
     assert complete_cases(columns).tolist() == numbers(outcomes["complete"]).tolist()
-    reduced = {(c["model"], c["treebank"], c["condition"], c["lemma"]): c for c in reduce_cells(outcomes, resamples=100)}
+    reduced = {
+        (c["model"], c["treebank"], c["condition"], c["lemma"]): c for c in reduce_cells(outcomes, resamples=100)
+    }
     counted = dict(cells_of(columns))
     assert counted.keys() == reduced.keys()
     for key, values in counted.items():

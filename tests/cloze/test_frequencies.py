@@ -22,7 +22,9 @@ from evaluator.errors import DatasetError
 TRICKY = "L'eau dit-elle, «naïve» n'est\u00a0pas e\u0301te\u0301 — don’t x_y 3rd Ünïcode 漢字かな\n\nالعربية fin."
 
 
-@given(st.text(alphabet=st.one_of(st.characters(codec="utf-8"), st.sampled_from(" \n\t'-_«—é\u0301aB1[x]")), max_size=80))
+@given(
+    st.text(alphabet=st.one_of(st.characters(codec="utf-8"), st.sampled_from(" \n\t'-_«—é\u0301aB1[x]")), max_size=80)
+)
 @settings(max_examples=200, deadline=None)
 def test_the_fast_path_equals_the_definition(text: str) -> None:
     assert words_of(count_block(text.encode())[0]) == count_text(text)

@@ -1,6 +1,8 @@
 """A real Ray for the tests: two logical CPUs and GPUs, started once, and again when a test ended it."""
 
+import gc
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,9 +24,13 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AW
 def _ray_session() -> Iterator[None]:
     import ray
 
-    os.environ.update(CREDENTIALS, RAY_AUTH_MODE="disabled", PYTHONWARNINGS="ignore")
+    # Ray makes its workers nice (15): on a busy machine they would get no turn at all.
+    os.environ.update(CREDENTIALS, RAY_AUTH_MODE="disabled", PYTHONWARNINGS="ignore", RAY_worker_niceness="0")
     yield
     ray.shutdown()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Ray kills its daemons and does not wait for them: Popen complains when freed
+        gc.collect()
 
 
 @pytest.fixture
@@ -32,10 +38,8 @@ def ray_cluster(_ray_session: None) -> None:
     """Ray, up."""
     import ray
 
-    if not ray.is_initialized() and "RAY_ADDRESS" in os.environ:
-        ray.init(log_to_driver=False, logging_level="error")  # a cluster of the same size that is up already
-    elif not ray.is_initialized():
-        ray.init(num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    if not ray.is_initialized():
+        ray.init("local", num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,8 @@ def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         return
     ray = Path(sys.executable).with_name("ray")
     options = ["--port=0", f"--dashboard-port={DASHBOARD}", "--num-cpus=2", "--disable-usage-stats", "--block"]
-    environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # a job runs the head's `python`
+    environment = {**os.environ, "RAY_AUTH_MODE": "disabled", "PATH": path}
     with (
         (tmp_path_factory.mktemp("head") / "log").open("wb") as log,
         subprocess.Popen([ray, "start", "--head", *options], stdout=log, stderr=log, env=environment) as node,
@@ -114,8 +115,11 @@ def test_other_ray_is_one_line_with_the_remedy(monkeypatch: pytest.MonkeyPatch) 
     class Old:
         def __init__(self, address: str) -> None: ...
 
-        def get_version(self) -> str:
-            return "2.9.0"
+        def _do_request(self, method: str, path: str) -> "Old":
+            return self
+
+        def json(self) -> dict[str, str]:
+            return {"ray_version": "2.9.0"}
 
     monkeypatch.setattr(ray.job_submission, "JobSubmissionClient", Old)
     with pytest.raises(UserError, match=r"the cluster runs Ray 2\.9\.0, this machine .*ray\[data,default\]==2\.9\.0"):

@@ -102,7 +102,7 @@ def test_too_few_shared_items_are_refused_unless_asked_for(baseline: Compared) -
         compare_runs([baseline, few])
     assert error.value.exit_code == 1
     assert compare_runs([baseline, few], min_shared=0.1)["pairs"][0]["items"]["shared"] == 120
-    foreign = altered(baseline, keep=sentence == "none")
+    foreign = altered(baseline, item_id=[row["item_id"] ^ 1 for row in baseline.outcomes.to_pylist()])
     with pytest.raises(ComparisonError):
         compare_runs([baseline, foreign], min_shared=0.0)
 

@@ -10,9 +10,9 @@ from onnx import TensorProto
 from evaluator.errors import BundleError
 from evaluator.score.bundle import Bundle, read_bundle
 from export import precision
+from export.agreement import FLOORS, Floor
 from export.build import build_bundle
 from export.graph import load_graph
-from export.precision import FLOORS, Floor
 from export.session import Session
 
 Checkpoint = Callable[[str], Path]

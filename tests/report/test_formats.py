@@ -116,3 +116,11 @@ def test_what_cannot_be_seen_is_spelt_out() -> None:
     assert formats.visible("") == "∅"
     assert formats.visible("a b\u202e\u00a0\u2028") == "a␣b⟨U+202E⟩⟨U+00A0⟩⟨U+2028⟩"
     assert formats.invisibles("می\u200cروم \u202e") == "U+200C U+202E"
+
+
+def test_the_copy_for_spreadsheets_runs_nothing_and_keeps_numbers() -> None:
+    rows = [["=1+1", "-.05"], ["-x", "+49"], ["@all", "1e-05"], ["-", "a,b"], ["ok", "-3"]]
+    data = formats.excel_csv(formats.csv_bytes(["a", "b"], rows))
+    assert data.startswith(b"\xef\xbb\xbf")
+    read = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")))[1:]
+    assert read == [["'=1+1", "-.05"], ["'-x", "'+49"], ["'@all", "1e-05"], ["'-", "a,b"], ["ok", "-3"]]

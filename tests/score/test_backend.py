@@ -227,3 +227,18 @@ def test_fingerprints_follow_the_content(fake: GetFake, folder: Path) -> None:
     assert after.tokenizer_fingerprint != before.tokenizer_fingerprint
     describe(folder, max_pieces=64)
     assert read_bundle(folder).tokenizer_fingerprint != after.tokenizer_fingerprint
+
+
+def test_bound_outputs_are_the_plain_ones_on_mixed_shapes(fake: GetFake) -> None:
+    """The GPU's way of running, on the CPU's memory: shapes change from call to call, and nothing of a call stays."""
+    folder, bundle = fake()
+    session = Session(folder, bundle, threads=1)
+    session._device = "cpu"
+    rng = np.random.default_rng(0)
+    for rows, length in ((1, 3), (7, 40), (2, 5), (1, 3), (30, 12)):
+        ids = rng.integers(5, bundle.vocab_size, (rows, length))
+        at, golds = np.arange(rows) * length + 1, rng.integers(5, bundle.vocab_size, rows)
+        feeds = (ids, np.ones_like(ids), at, np.arange(rows), golds)
+        bound, plain = session.run(*feeds), session.run_plainly(*feeds)
+        for name in backend.OUTPUTS:
+            np.testing.assert_array_equal(getattr(bound, name), getattr(plain, name))

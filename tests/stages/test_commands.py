@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from evaluator import cli
 
 GetBundle = Callable[..., str]
-COMMANDS = ("run", "prepare", "encode", "score", "report", "check", "show", "doctor")
+COMMANDS = ("run", "prepare", "encode", "score", "report", "check", "show", "doctor", "audit")
 
 
 def morphorder(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
