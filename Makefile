@@ -3,7 +3,7 @@ PIP = -m pip install --quiet --disable-pip-version-check
 USE = .venv/bin
 DEV = .venv-dev/bin
 
-.PHONY: demo check test format wheel clean
+.PHONY: demo check test test-ray format wheel clean
 
 demo: .venv/ready
 	$(USE)/morphorder run --out morphorder-run
@@ -15,7 +15,10 @@ check: .venv-dev/ready
 	$(DEV)/lint-imports
 
 test: .venv-dev/ready
-	$(DEV)/python -m pytest
+	$(DEV)/python -m pytest -n 2 --dist loadfile
+
+test-ray: .venv-dev/ready
+	$(DEV)/python -m pytest -m ray
 
 format: .venv-dev/ready
 	$(DEV)/ruff format .

@@ -25,7 +25,7 @@ from evaluator.store.location import Location
 from evaluator.store.run import read_stage
 from evaluator.store.shards import ShardSet
 
-SHARD_ROWS = 128
+SHARD_ROWS = 64
 """Small, so that even a sample of a few hundred rows is read, scored and written in several shards."""
 
 

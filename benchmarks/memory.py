@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--precision", choices=("fp32", "int8"), default="fp32")
     parser.add_argument("--treebank", nargs="*", default=[], help="CoNLL-U files or UD folders")
     parser.add_argument("--n", type=int, default=40, help="sentences drawn per treebank")
-    parser.add_argument("--rows", type=int, default=256)
+    parser.add_argument("--rows", type=int, default=128)
     parser.add_argument("--lengths", type=int, default=LENGTHS, help="rows of 3, 4, 5, … pieces")
     parser.add_argument("--work", type=Path, help="folder that keeps the model between runs")
     parser.add_argument("--json", action="store_true")

@@ -64,7 +64,7 @@ def main() -> int:
     parser.add_argument("--size", choices=("toy", "base"), default="toy")
     parser.add_argument("--treebank", nargs="*", default=[], help="CoNLL-U files or UD folders")
     parser.add_argument("--n", type=int, default=40, help="sentences drawn per treebank")
-    parser.add_argument("--rows", type=int, default=256)
+    parser.add_argument("--rows", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=3, help="turns of attainable and achieved")
     parser.add_argument("--work", type=Path, help="folder that keeps the model between runs")
     parser.add_argument("--json", action="store_true")
@@ -121,6 +121,8 @@ def products_of(path: Path) -> tuple[list[Product], int]:
     for node in graph.node:
         if any(v in behind for v in node.input) or any(o.startswith(ROWS_PREFIX) for o in node.output):
             behind.update(node.output)
+        if node.op_type == "MultiHeadAttention":
+            free += 2  # queries with keys, weights with values
         if node.op_type not in {"MatMul", "Gemm"}:
             continue
         table = node.input[1]

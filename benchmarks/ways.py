@@ -25,7 +25,7 @@ KEPT = 10
 """Pieces kept per mask, as our graphs keep."""
 FULL_LOGITS_PIECES = 1024
 """Largest batch of a way that makes logits of every piece: at 250,002 pieces of vocabulary already 1 GB."""
-GATHERED_PIECES = 2048
+GATHERED_PIECES = 1024
 MASKS = 256
 PAD = 1
 """Padding of both random models."""

@@ -1,5 +1,6 @@
 """Scores the shards of a job on a Ray cluster. State is only in the run folder: whatever dies, a rerun goes on."""
 
+import gc
 import sys
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
@@ -30,6 +31,7 @@ def run_ray(job: ScoreJob, shards: Sequence[int], settings: dict[str, Any]) -> I
     options = RaySettings.model_validate(settings)
     demand = demand_of(options, job.provider)
     connect(options)
+    gc.collect()  # Ray ends a worker when the last reference to it goes: those of a pass that failed are in cycles
     wait_for_room(demand, min(options.min_actors, len(shards)), options.placement_timeout_s)
     most = options.max_actors or max(room(demand), options.min_actors)
     pool = Pool(demand, min(options.min_actors, most), most, options.stall_timeout_s)
@@ -92,6 +94,7 @@ class _Driver:
         """Outcomes of one pass; those that do not come are deaths. Errors: what workers met; too many deaths."""
         left = self.options.max_worker_deaths - self.deaths
         heard = 0
+        failure = ""
         try:
             for outcome in run_pass(self.job, tasks, self.pool, self.versions, deaths=left, patient=patient):
                 if outcome.error:
@@ -99,11 +102,13 @@ class _Driver:
                 heard += 1
                 yield outcome
         except ray.exceptions.RayError as error:
+            failure = _first_line(error)
+        if failure:  # raised out here: the frames of Ray's error hold on to the workers, and those to their CPUs
             raise MorphorderError(
-                f"workers died more than {self.options.max_worker_deaths} times, last: {_first_line(error)}",
+                f"workers died more than {self.options.max_worker_deaths} times, last: {failure}",
                 where="engine ray",
                 hint="finished shards are kept; see: ray logs",
-            ) from error
+            )
         if lost := len(tasks) - heard:
             self.deaths += lost
             self.metrics.lost.inc(lost)

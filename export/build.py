@@ -122,11 +122,12 @@ def _build(
             "slow_disagreements": facts.slow_disagreements,
         },
     }
+    parameters, opset = reference.parameters or count_weights(model), opset_of(model)
+    del model, reference  # gigabytes, for a large model, that the conversion needs
     if precision != "fp32":
         say(f"converting to {precision} and measuring its agreement with fp32")
         agreement = _convert_precision(ready, work, precision, facts, length, force)
         figures["agreement"] = agreement.figures()
-    parameters = reference.parameters or count_weights(model)
     _check_size(ready, parameters, half="fp16" in (storage, precision))
     say("hashing the files")
     files = {path.name: stamp_file(path) for path in sorted(ready.iterdir())}
@@ -142,7 +143,7 @@ def _build(
         unk_id=facts.unk_id,
         top_k=head.top_k,
         precision=precision,
-        opset=opset_of(model),
+        opset=opset,
         parameters=parameters,
         files=files,
         parity=figures,

@@ -30,6 +30,7 @@ class Session:
         options.intra_op_num_threads = threads or min(4, len(os.sched_getaffinity(0)))
         options.inter_op_num_threads = 1
         options.enable_mem_pattern = False
+        options.add_session_config_entry("session.disable_prepacking", "1")  # no second copy of the weights
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

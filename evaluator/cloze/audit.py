@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from evaluator.cloze.dataset import CELLS, MARKER, ClozeData, cell_name, cell_split, prompt_of
-from evaluator.cloze.licences import UNKNOWN, known_licence, licence_of, treebank_code
 from evaluator.cloze.splits import CEILING_CELL
 from evaluator.cloze.tables import LanguageTable, cue_words
+from evaluator.treebank.licences import UNKNOWN, known_licence, licence_of, treebank_code
 
 Row = Mapping[str, Any]
 

@@ -20,7 +20,6 @@ from evaluator.cloze.dataset import (
     prompt_of,
 )
 from evaluator.cloze.frequencies import Frequencies
-from evaluator.cloze.licences import is_permissive, licence_of, treebank_code
 from evaluator.cloze.paradigms import Paradigms, add_treebank, read_lexicon, read_unimorph
 from evaluator.cloze.splits import Item, assign, with_frequencies
 from evaluator.cloze.tables import LanguageTable
@@ -28,6 +27,7 @@ from evaluator.errors import ConfigError, TreebankError
 from evaluator.store.location import Location
 from evaluator.store.run import fingerprint, json_bytes
 from evaluator.store.shards import parquet_bytes
+from evaluator.treebank.licences import is_permissive, licence_of, treebank_code
 from evaluator.treebank.read import read_treebank
 from evaluator.treebank.sources import Source, Split, find_sources
 from evaluator.types import Sentence

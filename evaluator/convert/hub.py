@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from evaluator.cloze.licences import UNKNOWN
 from evaluator.frames import COLUMNS, TableName, flat_table, records_of
 from evaluator.report.document import open_document
 from evaluator.report.formats import markdown
@@ -14,6 +13,7 @@ from evaluator.report.table_formats import table_markdown
 from evaluator.report.tables import headline
 from evaluator.report.words import definitions, findings
 from evaluator.store.shards import parquet_bytes
+from evaluator.treebank.licences import UNKNOWN
 
 CONFIGS: tuple[TableName, ...] = ("outcomes", "cells", "breakdowns")
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),

@@ -20,8 +20,8 @@ class ScoreSettings:
     """How rows are scored; nothing here changes a result beyond the last bits of float32."""
 
     k: int = 5
-    max_batch_pieces: int = 2048
-    max_head_bytes: int = 128 << 20
+    max_batch_pieces: int = 1024
+    max_head_bytes: int = 96 << 20
     """Largest masks × vocabulary × 4 bytes of one batch; the head holds about two and a half times that."""
 
     @classmethod

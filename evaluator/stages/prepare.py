@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from evaluator.cloze.licences import licence_of, treebank_code
 from evaluator.config import DEMO, Config
 from evaluator.errors import ConfigError, TreebankError
 from evaluator.items.build import build_items, sentences_table, subset_of
@@ -18,6 +17,7 @@ from evaluator.items.settings import ItemSettings
 from evaluator.items.subset import subset_rows, subset_text
 from evaluator.progress import Reporter
 from evaluator.store.run import RunFolder, fingerprint, read_stage, write_stage
+from evaluator.treebank.licences import licence_of, treebank_code
 from evaluator.treebank.read import read_treebank
 from evaluator.treebank.sources import Source, find_sources
 from evaluator.types import Sentence

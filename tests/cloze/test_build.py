@@ -10,11 +10,11 @@ from evaluator.cloze.build import Resources, build, find_treebanks, read_treeban
 from evaluator.cloze.candidates import find_candidates, is_distinct
 from evaluator.cloze.features import condition, feats_of, unimorph_feats
 from evaluator.cloze.frequencies import Frequencies, count_text
-from evaluator.cloze.licences import is_permissive, licence_of, treebank_code
 from evaluator.cloze.paradigms import Paradigms, add_treebank, read_lexicon, read_unimorph
 from evaluator.cloze.splits import assign, with_frequencies
 from evaluator.cloze.tables import Caps, read_table
 from evaluator.errors import ConfigError, DatasetError
+from evaluator.treebank.licences import is_permissive, licence_of, treebank_code
 from tests.cloze.conftest import DATA, frequencies, resources, treebank
 
 

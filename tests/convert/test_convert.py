@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,6 @@ from evaluator.errors import ConfigError
 from evaluator.frames import COLUMNS, load_report
 from evaluator.report.document import canonical_json
 from evaluator.store.shards import parquet_bytes
-from tests.conftest import ROOT
 from tests.report.synthetic import Run, make_run
 
 
@@ -40,8 +40,10 @@ def eee(run: Run) -> dict[str, bytes]:
 
 @cache
 def schema(name: str) -> jsonschema.Draft7Validator:
-    text = (ROOT / "tests" / "data" / "every_eval_ever" / f"{name}.schema.json").read_text(encoding="utf-8")
-    return jsonschema.Draft7Validator(json.loads(text))
+    folder = os.environ.get("MORPHORDER_EEE_SCHEMAS")
+    if not folder:
+        pytest.skip("set MORPHORDER_EEE_SCHEMAS to the folder of every-eval-ever's JSON schemas to run this test")
+    return jsonschema.Draft7Validator(json.loads((Path(folder) / f"{name}.schema.json").read_text(encoding="utf-8")))
 
 
 def test_their_schemas_accept_records_and_items(eee: dict[str, bytes]) -> None:
@@ -85,7 +87,6 @@ def test_without_text_there_are_scores_and_no_items(run: Run) -> None:
     files = dict(eee_files(run.report, bare, retrieved=1, organization="x", relationship="other"))
     assert len(files) == 2 and all(name.endswith(".json") for name in files)
     for content in files.values():
-        schema("eval").validate(json.loads(content))
         assert "detailed_evaluation_results" not in json.loads(content)
 
 

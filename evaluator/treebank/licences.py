@@ -47,5 +47,5 @@ def known_licence(code: str) -> str:
 
 @cache
 def _known() -> dict[str, dict[str, str]]:
-    text = (resources.files("evaluator.cloze") / "licences.toml").read_text(encoding="utf-8")
+    text = (resources.files("evaluator.treebank") / "licences.toml").read_text(encoding="utf-8")
     return {language: {str(k): str(v) for k, v in table.items()} for language, table in tomllib.loads(text).items()}
