@@ -13,6 +13,7 @@ import argparse
 import itertools
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ CANDIDATES = 20
 K = 5
 TOLERANCE_NATS = 1e-4
 BRUTE_FORCE_UP_TO = 200_000
+WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u3001-\u312f\u3400-\u4dbf\u4e00-\u9fff\uff01-\uff9f]")
 MASK_MARKER = "⟨mask⟩"
 Tuples = list[tuple[float, tuple[int, ...]]]
 
@@ -120,16 +122,17 @@ class Speller:
         self.suffix = probe.ids[content[-1] + 1 :]
 
     def cut(self, spelling: str, spaced: bool) -> list[int]:
-        """The pieces of a spelling after a space or directly after text; never a lone space piece."""
+        """The pieces of a spelling after a space or directly after text; no space piece before Han, kana or Thai."""
         if not self.metaspace:
             text = f" {spelling}" if spaced and self.kind != "WordPiece" else spelling
-            ids = self.tokenizer.encode(text, add_special_tokens=False).ids
-            return ids[1:] if spaced and ids[:1] == [self.tokenizer.token_to_id("Ġ")] else ids
+            return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
         normalizer = self.tokenizer.normalizer
         text = normalizer.normalize_str(spelling) if normalizer else spelling
         chunks = [f"▁{part}" if place or spaced else part for place, part in enumerate(text.split(" "))]
         ids = [token.id for chunk in chunks for token in self.tokenizer.model.tokenize(chunk)]
-        return ids[1:] if spaced and ids[:1] == [self.tokenizer.token_to_id("▁")] else ids
+        if spaced and ids[:1] == [self.tokenizer.token_to_id("▁")] and WITHOUT_SPACES.match(spelling):
+            return ids[1:]
+        return ids
 
     def word(self, ids: tuple[int, ...]) -> str:
         """The string a report shows for a tuple of pieces."""

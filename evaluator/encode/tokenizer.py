@@ -13,6 +13,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from evaluator.errors import BundleError
+from evaluator.treebank.text import starts_unspaced
 from evaluator.types import Int32s, Int64s
 
 _PROBE = "a"
@@ -55,13 +56,18 @@ class PieceCutter:
         """Every id that must come from the template or a mask, never from text."""
 
     def cut(self, spellings: Sequence[str], *, after_space: bool) -> Cuts:
-        """The pieces of each spelling after a space, or directly after other text. Never a lone space piece."""
+        """The pieces of each spelling after a space, or directly after other text.
+
+        A space may be a piece of its own (`▁` before a word that no piece begins with it); it stays, for without it two
+        words would be read as one. Only in a script written without spaces, where there is none, it goes.
+        """
         if not after_space:
             cuts = self._cut_directly(spellings)
         elif self.starts_spaced:
             cuts = self.cut_texts(spellings)
         else:
-            cuts = [self._without_lone_space(ids) for ids in _encode(self._bare, [f" {s}" for s in spellings])]
+            spaced = _encode(self._bare, [f" {s}" for s in spellings])
+            cuts = [self._unspaced(ids, s) for ids, s in zip(spaced, spellings, strict=True)]
         offsets = np.zeros(len(cuts) + 1, dtype=np.int64)
         np.cumsum([len(c) for c in cuts], out=offsets[1:])
         return Cuts(np.fromiter((i for c in cuts for i in c), dtype=np.int32, count=int(offsets[-1])), offsets)
@@ -75,12 +81,13 @@ class PieceCutter:
         rests = _encode(self._tokenizer, [rest for _, _, rest in parts])
         return [head + rest for head, rest in zip(heads, rests, strict=True)]
 
-    def _without_lone_space(self, ids: list[int]) -> list[int]:
-        return ids[1:] if ids and ids[0] == self._lone_space else ids
+    def _unspaced(self, ids: list[int], text: str) -> list[int]:
+        return ids[1:] if ids and ids[0] == self._lone_space and starts_unspaced(text) else ids
 
     def cut_texts(self, texts: Sequence[str]) -> list[list[int]]:
         """Whole texts cut at once, without special pieces: what other tools feed their models."""
-        return [self._without_lone_space(ids) for ids in _encode(self._tokenizer, texts)]
+        encoded = _encode(self._tokenizer, texts)
+        return [self._unspaced(ids, text) for ids, text in zip(encoded, texts, strict=True)]
 
     def word(self, pieces: Sequence[int]) -> str:
         """The string that a tuple of pieces spells, without its leading space; the pieces when it spells nothing."""

@@ -12,6 +12,8 @@ from evaluator.store.shards import ShardSet
 
 RUN_FILE = "run.json"
 STAGE_FILE = "stage.json"
+ENCODING_VERSION = 2
+"""Raised whenever the same items and tokenizer would give other rows."""
 
 
 def fingerprint(*parts: object) -> str:
@@ -86,15 +88,15 @@ class RunFolder:
         return ShardSet(self.location / "items", "part", schemas.ITEMS, self.fingerprint)
 
     def rows(self, tokenizer: str) -> ShardSet:
-        mark = fingerprint(self.fingerprint, tokenizer)
+        mark = fingerprint(self.fingerprint, tokenizer, ENCODING_VERSION)
         return ShardSet(self.location / "encoded" / tokenizer, "rows", schemas.ROWS, mark)
 
     def links(self, tokenizer: str) -> ShardSet:
-        mark = fingerprint(self.fingerprint, tokenizer)
+        mark = fingerprint(self.fingerprint, tokenizer, ENCODING_VERSION)
         return ShardSet(self.location / "encoded" / tokenizer, "links", schemas.LINKS, mark)
 
     def scored(self, tokenizer: str, model: str, k: int) -> ShardSet:
-        mark = fingerprint(self.fingerprint, tokenizer, model, k)
+        mark = fingerprint(self.fingerprint, tokenizer, ENCODING_VERSION, model, k)
         return ShardSet(self.location / "scored" / model, "part", schemas.SCORED, mark)
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from tokenizers import Tokenizer, pre_tokenizers
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from evaluator.encode.tokenizer import PieceCutter
 from evaluator.errors import BundleError
@@ -44,12 +44,22 @@ def test_space_inside_a_spelling_survives_a_tokenizer_that_splits_at_spaces_firs
 
 
 @pytest.mark.parametrize("name", [*FAKE, *REAL])
-def test_no_lone_space_piece(cutter: GetCutter, name: str) -> None:
-    lone = {"▁"}
-    for word in ("Haus", "我们", "。", "1999", "المـــاء", "x"):
-        for spaced in (True, False):
-            pieces = cutter(name).door.pieces(cutter(name).cut(word, spaced))
-            assert not pieces or pieces[0] not in lone
+def test_no_lone_space_piece_where_no_space_is_written(cutter: GetCutter, name: str) -> None:
+    for word in ("Haus", "我们", "。", "1999", "المـــاء", "x", "คน"):
+        direct, spaced = (cutter(name).door.pieces(cutter(name).cut(word, s)) for s in (False, True))
+        assert not direct or direct[0] != "▁"
+        assert not spaced or spaced[0] != "▁" or word in ("Haus", "1999", "المـــاء", "x")
+
+
+def test_a_space_that_is_a_piece_of_its_own_stays() -> None:
+    tokenizer = Tokenizer(
+        models.Unigram([("<unk>", 0.0), ("▁", -2.0), ("▁large", -1.0), ("bank", -1.0), ("我", -1.0)], 0)
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    door = door_of(tokenizer)
+    assert door.pieces(door.cut(["bank"], after_space=True).pieces.tolist()) == ["▁", "bank"]
+    assert door.pieces(door.cut(["bank"], after_space=False).pieces.tolist()) == ["bank"]
+    assert door.pieces(door.cut(["我"], after_space=True).pieces.tolist()) == ["我"]
 
 
 def test_ids_with_holes_count_to_the_largest() -> None:
