@@ -6,10 +6,14 @@ splitting into heads, masking and softmax, becomes one operator per layer, on a 
 
 import logging
 
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, helper
 from onnxruntime.transformers.fusion_options import FusionOptions
 from onnxruntime.transformers.optimizer import optimize_by_fusion
 
+from export.graph import weight_bytes
+
+MOST_BYTES = 1_900_000_000
+"""Its shape inference passes the graph through one protobuf message."""
 DOMAIN = "com.microsoft"
 FUSED = frozenset({"Attention", "MultiHeadAttention"})
 
@@ -19,7 +23,8 @@ def fuse_attention(model: ModelProto) -> bool:
 
     The result answers alike only if the optimizer's patterns hold what they look like: parity must be measured anew.
     """
-    held = _take_weights(model)
+    if weight_bytes(model) > MOST_BYTES:
+        return False
     options = FusionOptions("bert")
     options.use_multi_head_attention = True
     options.enable_embed_layer_norm = False
@@ -36,19 +41,6 @@ def fuse_attention(model: ModelProto) -> bool:
             logger.setLevel(level)
     if fused is not model:
         model.CopyFrom(fused)
-    for tensor in model.graph.initializer:
-        if tensor.name in held:
-            tensor.raw_data = held[tensor.name]
     if all(entry.domain != DOMAIN for entry in model.opset_import):
         model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     return any(node.op_type in FUSED for node in model.graph.node)
-
-
-def _take_weights(model: ModelProto) -> dict[str, bytes]:
-    """The content of every stored matrix, taken out: no pattern reads one, and the optimizer copies the graph often."""
-    held = {}
-    for tensor in model.graph.initializer:
-        if tensor.data_type == TensorProto.FLOAT and len(tensor.dims) == 2 and tensor.HasField("raw_data"):
-            held[tensor.name] = tensor.raw_data
-            tensor.ClearField("raw_data")
-    return held

@@ -22,7 +22,7 @@ from evaluator.score.bundle import Bundle
 from tests.cluster.jobs import POISON, answers, local_answers, make_job
 from tests.fake_bundle import make_fake_bundle
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("ray_cluster")]
+pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("ray_cluster")]
 Fake = tuple[Path, Bundle]
 
 

@@ -21,7 +21,7 @@ from evaluator.store.shards import ShardSet
 from tests.cluster.small import write_treebank
 from tests.fake_bundle import make_fake_bundle
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("ray_cluster")]
+pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("ray_cluster")]
 
 
 def _run(tmp_path: Path, name: str, models: list[Path], engine: str, **ray: Any) -> RunResult:

@@ -75,6 +75,7 @@ def test_bundle_is_fetched_once_and_checked(
     assert not [p for p in (tmp_path / "other" / "bundles").iterdir() if p.is_dir()]
 
 
+@pytest.mark.ray
 @pytest.mark.usefixtures("ray_cluster")
 def test_two_workers_write_to_s3_and_a_rerun_goes_on(bucket: str, fake: Fake, tmp_path: Path) -> None:
     from cluster.engine import run_ray

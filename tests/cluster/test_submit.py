@@ -32,14 +32,17 @@ def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     options = ["--port=0", f"--dashboard-port={DASHBOARD}", "--num-cpus=2", "--disable-usage-stats", "--block"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # a job runs the head's `python`
     environment = {**os.environ, "RAY_AUTH_MODE": "disabled", "PATH": path}
+    path_of_log = tmp_path_factory.mktemp("head") / "log"
     with (
-        (tmp_path_factory.mktemp("head") / "log").open("wb") as log,
+        path_of_log.open("wb") as log,
         subprocess.Popen([ray, "start", "--head", *options], stdout=log, stderr=log, env=environment) as node,
     ):
         address = f"http://127.0.0.1:{DASHBOARD}"
         if not _answers(address, 90):
             node.terminate()
             pytest.skip("no head node came up")
+        while b"Ray runtime started" not in path_of_log.read_bytes() and node.poll() is None:
+            time.sleep(0.2)  # the job server answers before the node can take a job
         yield address
         node.terminate()
 
@@ -74,6 +77,7 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.ray
 def test_sent_followed_and_brought_back(head: str, config: Path, tmp_path: Path) -> None:
     done = _morphorder("submit", str(config), "--address", head, "--out", "back", home=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -89,6 +93,7 @@ def test_sent_followed_and_brought_back(head: str, config: Path, tmp_path: Path)
     assert "morphorder-report:" not in logs
 
 
+@pytest.mark.ray
 def test_no_wait_prints_an_id_that_can_be_stopped(head: str, config: Path, tmp_path: Path) -> None:
     sent = _morphorder("submit", str(config), "--address", head, "--no-wait", home=tmp_path)
     assert sent.returncode == 0, sent.stderr
@@ -98,6 +103,7 @@ def test_no_wait_prints_an_id_that_can_be_stopped(head: str, config: Path, tmp_p
     assert stopped.stdout.strip() in ("stopped", "was not running")
 
 
+@pytest.mark.ray
 def test_unknown_job_and_deaf_head_are_one_line(head: str, tmp_path: Path) -> None:
     unknown = _morphorder("submit", "status", "raysubmit_none", "--address", head, home=tmp_path)
     assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1), unknown.stderr
