@@ -336,7 +336,7 @@ def same(a: Any, b: Any, tolerance: float) -> bool:
 def compare_rows(name: str, mine: list[Row], theirs: list[Row]) -> list[str]:
     def key(row: Row) -> str:
         fields = ("family", "model", "treebank", "condition", "lemma", "group", "seed", "draw", "a", "b")
-        return json.dumps([row[f] for f in fields if f in row], default=int)
+        return json.dumps([row[f] for f in fields if f in row], default=int, sort_keys=True)
 
     problems = []
     left, right = {key(row): row for row in mine}, {key(row): row for row in theirs}
