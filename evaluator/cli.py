@@ -275,7 +275,7 @@ def main() -> NoReturn:
         sys.exit(_fail("interrupted", "stopped; finished shards are kept", "", "rerun to continue", 130, as_json))
     except typer.Abort:
         sys.exit(130)
-    except Exception as error:
+    except Exception as error:  # Typer carries its own copy of click: a usage error is known by its method
         usage = _usage_message(error)
         if usage is None:
             raise

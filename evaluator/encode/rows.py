@@ -50,7 +50,7 @@ def slots_of(items: pa.Table) -> Slots:
     values = order.flatten().to_numpy().astype(np.int64)
     lengths = np.asarray(order.value_lengths(), dtype=np.int64)
     return Slots(
-        offsets=_offsets(lengths),
+        offsets=offsets_of(lengths),
         order=values,
         sentence=items["sentence"].to_numpy().astype(np.int64),
         target=items["target"].to_numpy().astype(np.int64),
@@ -125,11 +125,11 @@ def _gather(
     content = np.bincount(item, weights=length, minlength=count).astype(np.int64)
     skipped = reason > NOT_EXPRESSIBLE
     specials = np.where(skipped, 0, len(cutter.prefix) + len(cutter.suffix))
-    offsets = _offsets(content + specials)
+    offsets = offsets_of(content + specials)
     total = int(length.sum())
     flat = np.arange(total)
-    source = flat + np.repeat(start - _offsets(length)[:-1], length)
-    shift = np.where(skipped, 0, offsets[:-1] + len(cutter.prefix)) - _offsets(content)[:-1]
+    source = flat + np.repeat(start - offsets_of(length)[:-1], length)
+    shift = np.where(skipped, 0, offsets[:-1] + len(cutter.prefix)) - offsets_of(content)[:-1]
     place = flat + np.repeat(shift, content)
 
     ids = np.empty(int(offsets[-1]), dtype=np.int32)
@@ -145,14 +145,15 @@ def _gather(
     return Inputs(
         offsets=offsets,
         ids=ids,
-        gold_offsets=_offsets(gold_length),
+        gold_offsets=offsets_of(gold_length),
         golds=units.pieces[source[masked]],
         windowed=windowed & ~skipped,
         reason=reason,
     )
 
 
-def _offsets(lengths: Int64s) -> Int64s:
+def offsets_of(lengths: Int64s) -> Int64s:
+    """Where spans of these lengths begin when they stand one after another; one more than lengths, from 0."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from evaluator.encode.rows import offsets_of
 from evaluator.types import Int64s
 
 
@@ -47,9 +48,7 @@ def _values(column: pa.ListArray) -> Int64s:
 
 
 def _starts(column: pa.ListArray) -> Int64s:
-    starts = np.zeros(len(column) + 1, dtype=np.int64)
-    np.cumsum(np.asarray(column.value_lengths(), dtype=np.int64), out=starts[1:])
-    return starts
+    return offsets_of(np.asarray(column.value_lengths(), dtype=np.int64))
 
 
 def plan_batches(

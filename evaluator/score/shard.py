@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluator.encode.rows import offsets_of
 from evaluator.encode.unique import lists
 from evaluator.score.backend import Answers, Provider, Session
 from evaluator.score.batches import FlatRows, pad_batch, plan_batches
@@ -132,7 +133,7 @@ def _collect(rows: FlatRows, first: int, last: int, answers: Answers, queries: _
     kept_gold = finite[gold_row]
     kept_query = kept_gold[queries.gold]
     sizes = masks[gold_row][kept_gold]
-    gold_offsets, rank_offsets = _starts(shown), _starts(sizes)
+    gold_offsets, rank_offsets = offsets_of(shown), offsets_of(sizes)
     return pa.table(
         [
             pa.array(rows.row[first:last]),
@@ -156,9 +157,9 @@ class _Words:
     def __init__(self, masks: Int64s, finite: Bools, candidates: int, k: int) -> None:
         # candidates ** masks, held down to where float64 is exact: only its minimum with k matters.
         held = np.minimum(k, np.minimum(candidates, k + 1.0) ** np.minimum(masks, 16)).astype(np.int64)
-        self.of_row = _starts(np.where(finite, held, 0))
+        self.of_row = offsets_of(np.where(finite, held, 0))
         """(rows + 1) spans of words."""
-        self.of_word = _starts(np.repeat(masks, np.diff(self.of_row)))
+        self.of_word = offsets_of(np.repeat(masks, np.diff(self.of_row)))
         """(words + 1) spans of pieces."""
         self.scores = np.zeros(int(self.of_row[-1]))
         self.pieces = np.zeros(int(self.of_word[-1]), dtype=np.int32)
@@ -180,9 +181,3 @@ def _finite(answers: Answers, mask_offsets: Int64s, count: int) -> Bools:
     owner = np.repeat(np.arange(count), np.diff(mask_offsets))
     bad: Int64s = np.bincount(owner[~good], minlength=count)
     return np.equal(bad, 0)
-
-
-def _starts(lengths: Int64s) -> Int64s:
-    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts
