@@ -50,11 +50,13 @@ def test_versions_agree() -> None:
         assert ray.__version__.rpartition(".")[0] in text, f"{name} names another Ray than is tested"
 
 
+BOTH_STARTED = 'until [ "$(grep -c "ray start" "$LOG")" -ge 2 ]; do sleep 0.05; done'
+"""The script starts head and workers in the background, and the run waits for them."""
 FAKES = {
     "scontrol": 'printf "node1\\nnode2\\n"',
     "srun": 'echo "srun $*" >> "$LOG"; case "$*" in *hostname*) echo 10.0.0.1;; esac',
     "ray": 'echo "ray $*" >> "$LOG"',
-    "python": 'echo "python $* at $RAY_ADDRESS with $RAY_AUTH_MODE ${#RAY_AUTH_TOKEN}" >> "$LOG"',
+    "python": BOTH_STARTED + '; echo "python $* at $RAY_ADDRESS with $RAY_AUTH_MODE ${#RAY_AUTH_TOKEN}" >> "$LOG"',
 }
 
 
@@ -70,7 +72,8 @@ def test_slurm_script_starts_a_head_workers_and_the_run(tmp_path: Path) -> None:
         "SLURM_JOB_NODELIST": "node[1-2]",
         "SLURM_GPUS_ON_NODE": "4",
     }
-    subprocess.run(["bash", str(CLUSTER / "slurm.sh"), "config.toml", "--n", "5"], check=True, env=environment)
+    command = ["bash", str(CLUSTER / "slurm.sh"), "config.toml", "--n", "5"]
+    subprocess.run(command, check=True, env=environment, timeout=60)
     log = (tmp_path / "log").read_text()
     assert "ray start --head --node-ip-address=10.0.0.1 --port=6379 --num-cpus=16 --num-gpus=4 --block" in log
     assert "--exclude=node1 ray start --address=10.0.0.1:6379" in log
