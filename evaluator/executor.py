@@ -101,7 +101,7 @@ class ShardScorer:
 
     def write(self, scored: "Scored") -> ShardDone:
         """The report of a shard, once its answers are on disk."""
-        self.job.scored.write(scored.done.shard, scored.table)
+        self.job.scored.write(scored.done.shard, scored.table, made_by=scored.done.provider)
         return scored.done
 
     def rehearse(self, shard: int, first: int, last: int) -> int:

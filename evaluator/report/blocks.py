@@ -1,17 +1,19 @@
 """The page's blocks, from its head to its manifest, each a `<section>` with a heading and an anchor."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evaluator.report import tables, words
 from evaluator.report.cards import card
+from evaluator.report.citations import citations
 from evaluator.report.comparisons import comparisons
 from evaluator.report.document import Document
 from evaluator.report.examples import AT_LEAST, OUTCOMES_IN_WORDS, Sample
 from evaluator.report.formats import count, json_for_script, number
 from evaluator.report.markup import Child, Html, el
 from evaluator.report.panels import Figure
+from evaluator.report.settings import SETTINGS_FILE
 from evaluator.report.table_formats import table_html
 
 EXAMPLES_IN_PAGE = AT_LEAST
@@ -34,13 +36,20 @@ def head(document: Document, files: Sequence[str]) -> Html:
     return el(
         "header",
         el("p", "morphorder · word order and inflectional form in masked language models", class_="kicker"),
-        el("h1", str(document.report.get("run_id") or "run")),
+        el("h1", words.title(document)),
         el("div", (el("p", sentence) for sentence in words.findings(document)), class_="findings"),
         badge,
-        el("p", "Reproduce ", el("code", command, class_="command")) if command else None,
+        el("p", "Run again ", el("code", command, class_="command"), _settings(files)) if command else None,
         el("p", "Beside this page: ", _commas(el("a", name, href=name) for name in files), class_="soft"),
+        el("p", f"Run {document.report.get('run_id') or '–'}", class_="soft"),
         class_="top",
     )
+
+
+def _settings(files: Sequence[str]) -> Iterator[Child]:
+    """Where the settings of the command are, when they lie beside the page."""
+    if SETTINGS_FILE in files:
+        yield from (" with ", el("a", SETTINGS_FILE, href=SETTINGS_FILE), " from beside this page")
 
 
 def _commas(parts: Iterable[Html]) -> list[str]:
@@ -210,7 +219,10 @@ def manifest(document: Document) -> Html:
     parts = [folded(title, _dump(title, value), unfolded=unfolded) for title, value, unfolded in shown if value]
     seeds = ", ".join(map(str, whole.get("seeds") or [])) or "–"
     ids = f"configuration {whole.get('config_fingerprint') or '–'} · seeds {seeds}"
-    return section("manifest", "Manifest", el("p", ids, class_="soft"), parts)
+    cited = el("dl", ((el("dt", what), el("dd", whom)) for what, whom in citations(document)), class_="defs")
+    return section(
+        "manifest", "Manifest", el("p", ids, class_="soft"), folded("What to cite", cited, unfolded=True), parts
+    )
 
 
 def _dump(title: str, value: Any) -> Html:

@@ -31,7 +31,7 @@
         table.classList.add("sorted");
         table.tBodies[0].append(...rows);
       };
-      if (th.className === "num") th.prepend(button, " "); else th.append(" ", button);
+      th.append(button);
     });
   }
   // Copy: a command as text, a table as tab-separated values.

@@ -11,6 +11,8 @@ from evaluator.report.examples import Sample
 from evaluator.report.markup import Html, el, join
 from evaluator.report.palette import stylesheet_variables
 from evaluator.report.panels import Figure
+from evaluator.report.settings import settings_files
+from evaluator.report.words import title
 
 MAX_BYTES = 1_450_000
 """Size the page is kept under by showing fewer examples: what mail and old machines still open at once."""
@@ -42,7 +44,7 @@ def page(
     after = [blocks.definitions(document), blocks.manifest(document)]
     fixed = sum(len(block.encode("utf-8", "replace")) for block in [*before, *after]) + OVERHEAD_BYTES
     shown = blocks.example_block(sample.within(MAX_BYTES - fixed), with_text=with_text)
-    files = ["report.json", "report.md", "outcomes.parquet", "tables/cells-exact.csv"]
+    files = ["report.json", "report.md", "outcomes.parquet", "tables/cells-exact.csv", *settings_files(document)]
     links = [el("a", title, href=f"#{anchor}") for anchor, title in CONTENTS if anchor != "comparisons" or compared]
     body = el(
         "body",
@@ -51,7 +53,7 @@ def page(
         el("main", before, shown, after),
         page_script(),
     )
-    return shell(f"{document.report.get('run_id') or 'run'} · morphorder", body)
+    return shell(f"{title(document)} · morphorder", body)
 
 
 def shell(title: str, body: Html) -> bytes:

@@ -83,7 +83,10 @@ def headline(document: Document) -> Table:
             if document.has_lemma():
                 row.append(_metric(document.interaction(model, treebank, strongest), "I", flag_floor=True))
         rows.append(tuple(row))
-    caption = "Accuracy of the first answer (A@1), sensitivity S and interaction I by model and language."
+    caption = (
+        f"Accuracy of the first answer (A@1), sensitivity S and interaction I by model and language, over n items "
+        f"each; in brackets {document.level()} intervals: Wilson for A@1, paired bootstrap over sentences for S and I."
+    )
     return Table("headline", caption, tuple(columns), tuple(rows), stub=2)
 
 

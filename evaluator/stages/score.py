@@ -1,5 +1,6 @@
 """Encoded rows and a model in; scored rows out, one shard at a time, by whatever engine was asked for."""
 
+from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
@@ -60,7 +61,7 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
         "rows": int(encoded["rows"]),
         "shards": len(shards),
         "failed": sum(_failed(scored, s) for s in shards),
-        "provider": reports[0].provider if reports else PROVIDERS[config.scoring.provider],
+        "provider": providers_of(scored, shards) or PROVIDERS[config.scoring.provider],
         "wall_s": perf_counter() - began,
         "rows_now": sum(r.rows for r in reports),
         "pieces_now": sum(r.pieces for r in reports),
@@ -73,6 +74,11 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
 def settings_of(config: Config) -> ScoreSettings:
     """How a config's rows are scored: in batches of its size, or of the provider's."""
     return ScoreSettings.for_provider(config.scoring.provider, config.k, config.scoring.max_batch_pieces)
+
+
+def providers_of(scored: ShardSet, shards: Iterable[int]) -> str:
+    """Every provider that scored one of the shards, by name: several after a run was continued elsewhere."""
+    return ", ".join(sorted({scored.made_by(shard) for shard in shards} - {""}))
 
 
 def is_scored(scored: ShardSet, shard: int, encoded: dict[str, Any]) -> bool:
