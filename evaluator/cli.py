@@ -198,17 +198,23 @@ def report_stage(
     run_folder: Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")],
     no_text: NoText = False,
     excel: Annotated[bool, typer.Option("--excel", help="Each CSV also with BOM and guarded cells.")] = False,
+    covariate: Annotated[
+        Path | None,
+        typer.Option("--covariate", help="Table (CSV, TSV) with `language` and numbers to plot A@1 against."),
+    ] = None,
     progress: Style = "auto",
     as_json: Json = False,
 ) -> None:
     """Make the report of a run anew, of whatever has been scored.
 
     `morphorder report results`
+
+    `morphorder report results --covariate speakers.csv --no-text`
     """
     folder = RunFolder.open(run_folder)
     settings = stages.config_of(folder)
     models = open_models(settings.models)
-    document = report(folder, models, settings, _reporter(progress), text=not no_text, excel=excel)
+    document = report(folder, models, settings, _reporter(progress), text=not no_text, excel=excel, covariate=covariate)
     _answer(document, str(folder.location), as_json=as_json)
     if not is_complete(document):
         raise typer.Exit(1)

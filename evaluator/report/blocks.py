@@ -18,6 +18,12 @@ from evaluator.report.table_formats import table_html
 
 EXAMPLES_IN_PAGE = AT_LEAST
 """Examples readable without the script."""
+FIRST = ("f1", "f2", "f9")
+"""Figures before the shaded tables."""
+MANY_NOTE = (
+    "the figures show a row for each instead of a panel; what they leave out (all conditions, draws, breakdowns) is in "
+    "the tables, as CSV too."
+)
 LONG_TABLE = 40
 """Rows beyond which a table starts folded."""
 
@@ -111,11 +117,10 @@ def folded(summary: str, *children: Child, unfolded: bool = False) -> Html:
 
 
 def figure_block(document: Document, drawn: Sequence[Figure], pictures: Mapping[str, bytes]) -> Html:
-    """Block 3: F1 and F2, F3 and F4 as shaded tables, then F5 to F8, each with its numbers and files."""
-    placed = [
-        (figure.name[:2] in ("f1", "f2"), figure_html(document, figure, pictures[figure.name])) for figure in drawn
-    ]
-    first, rest = [figure for early, figure in placed if early], [figure for early, figure in placed if not early]
+    """Block 3: F1 and F2 (F9 past 12 treebanks), F3 and F4 as shaded tables, then F5 to F8, each with its numbers."""
+    placed = {figure.name: figure_html(document, figure, pictures[figure.name]) for figure in drawn}
+    first = [shown for name, shown in placed.items() if name[:2] in FIRST]
+    rest = [shown for name, shown in placed.items() if name[:2] not in FIRST]
     heat: list[Html] = []
     if document.strongest():
         shaded = tables.sensitivity(document)
@@ -123,7 +128,11 @@ def figure_block(document: Document, drawn: Sequence[Figure], pictures: Mapping[
         if document.has_lemma():
             shaded = tables.interaction(document)
             heat.append(el("div", el("h3", "Interaction I"), table_html(shaded, css="heat"), class_="fig"))
-    return section("figures", "Figures", first, heat, rest)
+    many = tables.is_many(document)
+    said = el("p", f"With {len(document.treebanks)} treebanks, {MANY_NOTE}", class_="soft") if many else None
+    beside = tables.has_language_table(document)
+    listed = folded("Numbers of all treebanks", table_html(tables.languages(document))) if beside else None
+    return section("figures", "Figures", said, first, listed, heat, rest)
 
 
 def figure_html(document: Document, figure: Figure, picture: bytes) -> Html:
@@ -149,6 +158,8 @@ def _numbers(document: Document, figure: Figure) -> Html | None:
         wanted = [name for name in ("orig", document.strongest()) if name in document.conditions]
         by = figure.name.removeprefix("f6-")
         return folded("Numbers", table_html(tables.breakdown(document, by, [name for name in wanted if name])))
+    if figure.name.startswith("f9"):
+        return None
     if figure.name.startswith("f2"):
         return folded("Numbers", table_html(tables.changes(document)))
     return None

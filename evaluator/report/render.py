@@ -60,6 +60,7 @@ def all_tables(document: Document, names: dict[str, str]) -> list[tables.Table]:
     if document.strongest():
         found += [tables.sensitivity(document), tables.changes(document)]
         found += [tables.interaction(document)] if document.has_lemma() else []
+    found += [tables.languages(document)] if tables.has_language_table(document) else []
     found += [table for _, table in comparisons(document)]
     wanted = [name for name in document.conditions if name in ("orig", document.strongest())]
     for by in ("upos", "deprel", "masks", "length"):

@@ -4,10 +4,15 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from evaluator.config import Config, demo_config, read_config
+from evaluator.errors import ConfigError
+from evaluator.progress import Reporter
 from evaluator.report.settings import settings_toml
 from evaluator.stages.encode import open_models
 from evaluator.stages.manifest import portable_settings
+from evaluator.stages.report import report
 from evaluator.stages.run import run_all
 from evaluator.store.run import STAGE_FILE, RunFolder
 
@@ -56,3 +61,15 @@ def test_a_run_continued_elsewhere_names_every_provider(config: Callable[..., Co
 def test_the_embedded_default_survives_the_file(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_bytes(settings_toml(portable_settings(demo_config())))
     assert read_config(tmp_path / "run.toml").item_settings() == demo_config().item_settings()
+
+
+def test_a_table_about_the_languages_is_read_with_the_report(config: Callable[..., Config], tmp_path: Path) -> None:
+    settings = config(lemma=False)
+    run_all(settings)
+    run, models = RunFolder.open(settings.out), open_models(settings.models)
+    (tmp_path / "known.csv").write_text("language,speakers\nen,1500\nde,130\n", encoding="utf-8")
+    told = report(run, models, settings, Reporter("none"), covariate=tmp_path / "known.csv")
+    assert told["covariates"]["numbers"][0]["name"] == "speakers"
+    assert (tmp_path / "run/report/tables/languages.csv").read_text("utf-8").startswith("language,covariate_1,n,")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        report(run, models, settings, Reporter("none"), covariate=tmp_path / "none.csv")
