@@ -9,10 +9,11 @@ from evaluator.report.cards import card
 from evaluator.report.citations import citations
 from evaluator.report.comparisons import comparisons
 from evaluator.report.document import Document
-from evaluator.report.examples import AT_LEAST, OUTCOMES_IN_WORDS, Sample
+from evaluator.report.examples import AT_LEAST, MAX_BYTES, OUTCOMES_IN_WORDS, Sample
 from evaluator.report.formats import count, json_for_script, number
-from evaluator.report.markup import Child, Html, el
+from evaluator.report.markup import Child, Html, el, join
 from evaluator.report.panels import Figure
+from evaluator.report.records import packed, within
 from evaluator.report.settings import SETTINGS_FILE
 from evaluator.report.table_formats import table_html
 
@@ -174,8 +175,8 @@ def comparison_block(document: Document) -> Html | None:
     return section("comparisons", "Comparisons", blocks) if blocks else None
 
 
-def example_block(sample: Sample, *, with_text: bool) -> Html:
-    """Block 5: 50 cards in the page, all sampled items as data for the script, and the rule of the sample."""
+def example_block(sample: Sample, *, with_text: bool, room: int) -> Html:
+    """Block 5: 50 cards in the page, and as many sampled items as fit into `room` bytes as data for the script."""
     if not sample.examples:
         return section(
             "examples", "Examples", el("p", "No item has both an original and a perturbed answer.", class_="soft")
@@ -184,11 +185,13 @@ def example_block(sample: Sample, *, with_text: bool) -> Html:
         None if with_text else el("p", "Sentences and words are left out of this report (--no-text).", class_="soft")
     )
     legend = "; ".join(f"{name}: {glyph} {said}" for name, (glyph, said) in OUTCOMES_IN_WORDS.items())
-    data = Html(json_for_script(sample.examples))
+    cards = join(card(example) for example in sample.examples[:EXAMPLES_IN_PAGE])
+    kept = within(sample, min(MAX_BYTES, room - len(cards.encode("utf-8", "replace"))))
+    data = Html(json_for_script([packed(example) for example in kept.examples]))
     return section(
         "examples",
         "Examples",
-        el("p", f"Now {sample.rule()}; the rest is in outcomes.parquet.", class_="soft"),
+        el("p", f"Now {kept.rule()}; the rest is in outcomes.parquet.", class_="soft"),
         privacy,
         el(
             "p",
@@ -199,7 +202,7 @@ def example_block(sample: Sample, *, with_text: bool) -> Html:
             class_="soft",
         ),
         el("form", id="filters", hidden=True, aria_label="Filter examples"),
-        el("div", (card(example) for example in sample.examples[:EXAMPLES_IN_PAGE]), id="cards"),
+        el("div", cards, id="cards"),
         el("nav", id="pager", hidden=True, aria_label="Pages of examples"),
         el("script", data, type="application/json", id="data"),
     )

@@ -91,12 +91,11 @@ def _cell_html(entry: Entry, column: Column, notes: Mapping[str, str]) -> Html:
     marker = el("sup", notes[entry.note], class_="mark") if entry.note else None
     ends = el("small", formats.interval(entry.ci)) if entry.ci is not None else None
     bar = _range_bar(entry.bar) if entry.bar else None
-    sort = f"{entry.value:.6g}" if isinstance(entry.value, int | float) else None
-    classes = f"{'' if column.kind == 'text' else 'num'} {entry.shade}".strip()
+    classes = f"{'txt' if column.kind == 'text' else ''} {entry.shade}".strip()
     main: Html | str = shown(entry, column)
     if entry.show:
         main = el("a", main, href="#examples", data_show=formats.json_for_script(entry.show))
-    return el("td", el("span", main, marker, class_="v"), ends, bar, class_=classes or None, data_v=sort)
+    return el("td", main, marker, ends, bar, class_=classes or None)
 
 
 def _range_bar(bar: tuple[float, float, float]) -> Html:
