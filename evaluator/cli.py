@@ -16,6 +16,7 @@ from evaluator.config import Config, read_config
 from evaluator.convert.command import convert_command
 from evaluator.doctor import doctor_command
 from evaluator.errors import ConfigError, MorphorderError
+from evaluator.flags import name_variables, overlay
 from evaluator.progress import ProgressStyle, Reporter
 from evaluator.show import show_command
 from evaluator.stages import run as stages
@@ -67,18 +68,7 @@ STYLES: tuple[ProgressStyle, ...] = ("auto", "bar", "lines", "json", "none")
 
 
 def _config(path: Path | None, **flags: Any) -> Config:
-    overlay: dict[str, Any] = {
-        key: flags[flag]
-        for flag, key in (("out", "out"), ("models", "models"), ("treebanks", "treebanks"), ("engine", "engine"))
-        if flags.get(flag)
-    }
-    if flags.get("n") is not None:
-        overlay["sample"] = {"n": flags["n"]}
-    if flags.get("seeds") is not None:
-        overlay["seeds"] = list(range(flags["seeds"]))
-    if flags.get("threads") is not None:
-        overlay["scoring"] = {"threads": flags["threads"]}
-    return read_config(path, overlay)
+    return read_config(path, overlay(flags))
 
 
 def _reporter(style: str) -> Reporter:
@@ -109,7 +99,7 @@ def run(
     `morphorder run --treebank UD_German-PUD --model bundles/mbert --n 1000 --out mbert-de`
     """
     settings = _config(
-        config, out=out, models=model, treebanks=treebank, n=n, seeds=seeds, engine=engine, threads=threads
+        config, out=out, model=model, treebank=treebank, n=n, seeds=seeds, engine=engine, threads=threads
     )
     reporter = _reporter(progress)
     if dry_run:
@@ -138,7 +128,7 @@ def prepare_stage(
 
     `morphorder prepare config.toml --out results`
     """
-    settings = _config(config, out=out, treebanks=treebank, n=n, seeds=seeds)
+    settings = _config(config, out=out, treebank=treebank, n=n, seeds=seeds)
     folder = stages.prepare_timed(settings, _reporter(progress))
     _done({"items": str(folder.location)}, f"items are in {folder.location}/items", as_json)
 
@@ -155,7 +145,7 @@ def encode_stage(
 
     `morphorder encode config.toml --out results`
     """
-    settings = _config(config, out=out, models=model)
+    settings = _config(config, out=out, model=model)
     folder = stages.prepare_timed(settings, _reporter(progress))
     rows = {}
     for opened in open_models(settings.models):
@@ -183,7 +173,7 @@ def score_stage(
 
     `morphorder score config.toml --out results --engine ray`
     """
-    settings = _config(config, out=out, models=model, engine=engine, threads=threads)
+    settings = _config(config, out=out, model=model, engine=engine, threads=threads)
     reporter = _reporter(progress)
     folder = stages.prepare_timed(settings, reporter)
     rows = {}
@@ -274,7 +264,9 @@ def main() -> NoReturn:
     as_json = "--json" in sys.argv or os.environ.get("MORPHORDER_JSON", "") not in ("", "0", "false")
     _add_installed_commands()
     try:
-        code = app(standalone_mode=False)
+        command = typer.main.get_command(app)
+        name_variables(command)
+        code = command(standalone_mode=False)
     except MorphorderError as error:
         sys.exit(_fail(error.code, error.message, error.where, error.hint, error.exit_code, as_json))
     except KeyboardInterrupt:

@@ -26,7 +26,6 @@ from evaluator.report.document import canonical_json
 from evaluator.store.shards import parquet_bytes
 from tests.report.synthetic import Run, make_run
 
-
 VALIDATOR = os.environ.get("MORPHORDER_EEE") or shutil.which("every_eval_ever")
 
 
