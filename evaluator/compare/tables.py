@@ -127,10 +127,11 @@ def contrasts(document: Document) -> Table:
         for row in pair["cells"]:
             if all(row[key] is None for key in ("delta_S", "delta_I", "delta_I_logp")):
                 continue
-            both_i = row["delta_I"] is not None
+            both_s, both_i = row["delta_S"] is not None, row["delta_I"] is not None
             rows.append((
                 Entry(pair["run"]), Entry(_models(pair)), Entry(place_label(row["treebank"], languages)),
-                Entry(condition_label(row["condition"], row["lemma"])), Entry(row["S_a"]), Entry(row["S_b"]),
+                Entry(condition_label(row["condition"], row["lemma"])), Entry(row["S_a"] if both_s else None),
+                Entry(row["S_b"] if both_s else None),
                 Entry(row["delta_S"], row["delta_S_ci"]), Entry(row["I_a"] if both_i else None),
                 Entry(row["I_b"] if both_i else None), Entry(row["delta_I"], row["delta_I_ci"]),
                 Entry(row["I_logp_a"]), Entry(row["I_logp_b"]), Entry(row["delta_I_logp"], row["delta_I_logp_ci"]),
