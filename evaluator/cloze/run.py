@@ -13,6 +13,7 @@ from evaluator.cloze.dataset import ClozeData
 from evaluator.cloze.frequencies import Frequencies
 from evaluator.cloze.inputs import Question, question_of
 from evaluator.cloze.outcomes import outcomes_of
+from evaluator.cloze.paired import style_tests
 from evaluator.cloze.paradigms import Paradigms
 from evaluator.cloze.report import render
 from evaluator.cloze.results import result_rows
@@ -135,6 +136,7 @@ def document_of(
         "language": data.language,
         "split": split,
         "rows": result_rows(outcomes, table, confidence),
+        "tests": style_tests(outcomes, table.not_reported if table else (), confidence=confidence),
         "counts": {
             "items": data.split(split).num_rows,
             "outcomes": outcomes.num_rows,
