@@ -89,7 +89,7 @@ def run_cloze(
     with reporter.stage("report", 1, "report") as meter:
         document = document_of(data, split, outcomes, table, mark, config.statistics.confidence)
         document["models"] = [m.bundle.name for m in models]
-        document["manifest"] = _manifest(data, models, facts, l2r=l2r)
+        document["manifest"] = _manifest(data, split, models, facts, l2r=l2r)
         run.location.write("report/outcomes.parquet", parquet_bytes(outcomes))
         for name, content in render(document):
             run.location.write(f"report/{name}", content)
@@ -150,13 +150,16 @@ def document_of(
     }
 
 
-def _manifest(data: ClozeData, models: Sequence[ModelFolder], wall_s: dict[str, float], *, l2r: bool) -> dict[str, Any]:
+def _manifest(
+    data: ClozeData, split: str, models: Sequence[ModelFolder], wall_s: dict[str, float], *, l2r: bool
+) -> dict[str, Any]:
+    asked = [f"morphorder cloze run {data.name} --split {split}", *(f"-m {m.bundle.name}" for m in models)]
     build = {
         k: data.build[k] for k in ("fingerprint", "corpus", "unimorph", "lexicons", "treebanks") if k in data.build
     }
     return {
         "versions": versions(),
-        "command": f"morphorder cloze run {data.name} " + " ".join(f"-m {m.bundle.name}" for m in models),
+        "command": " ".join(asked),
         "data": build,
         "decoders": ["parallel", *(["l2r"] if l2r else [])],
         "models": [
