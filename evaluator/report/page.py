@@ -17,6 +17,8 @@ from evaluator.report.words import title
 
 MAX_BYTES = 1_450_000
 """Size the page is kept under by showing fewer examples: what mail and old machines still open at once."""
+FILES = ("report.json", "report.md", "outcomes.parquet", "cells.parquet", "tables/cells-exact.csv")
+"""Beside every page."""
 CONTENTS = (
     ("results", "Results"),
     ("figures", "Figures"),
@@ -42,7 +44,14 @@ def page(
     before = [blocks.health(document), blocks.headline(document, slugs)]
     before += [blocks.figure_block(document, drawn, pictures), *([compared] if compared else [])]
     after = [*map(blocks.joined_block, joined), blocks.definitions(document, joined), blocks.manifest(document)]
-    files = ["report.json", "report.md", "outcomes.parquet", "tables/cells-exact.csv", *settings_files(document)]
+    files = [
+        "report.json",
+        "report.md",
+        "outcomes.parquet",
+        "cells.parquet",
+        "tables/cells-exact.csv",
+        *settings_files(document),
+    ]
     own = [part for part in CONTENTS if part[0] != "comparisons" or compared]
     at = own.index(("definitions", "Definitions"))
     parts = [*own[:at], *((block.anchor, block.title) for block in joined), *own[at:]]

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from evaluator.config import Config
 from evaluator.errors import ConfigError, StoreError
+from evaluator.frames import flat_table
 from evaluator.items.build import sentences_of
 from evaluator.progress import Reporter
 from evaluator.reduce.complete import mark_complete
@@ -120,6 +121,7 @@ def report(
     sentences = run.sentences().read_all(int((read_stage(run.items()) or {})["shards"]))
     kept = outcomes if text else outcomes.drop_columns(["text", "gold", "pred"])
     run.location.write("report/outcomes.parquet", parquet_bytes(kept))
+    run.location.write("report/cells.parquet", parquet_bytes(flat_table(document["cells"])))
     with reporter.stage("draw", 1, "report") as meter:
         for name, content in render_report(
             document,

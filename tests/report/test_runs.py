@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pyarrow.parquet as pq
 import pytest
 
 import evaluator
@@ -64,6 +65,12 @@ def test_u3_exact_tables_are_the_report(made: Made) -> None:
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     cells = made.report.document["cells"]
     assert [row["top1"] for row in rows] == ["" if c["top1"] is None else repr(c["top1"]) for c in cells]
+
+
+def test_cells_are_parquet_too(made: Made) -> None:
+    table = pq.read_table(made.folder / "cells.parquet")
+    assert table["top1"].to_pylist() == [cell["top1"] for cell in made.report.document["cells"]]
+    assert {"S_lo", "S_hi", "I_range_lo"} <= set(table.column_names)
 
 
 def test_u4_reads_without_its_script(made: Made) -> None:
