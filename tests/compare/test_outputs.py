@@ -58,11 +58,9 @@ def test_latex_balances(files: dict[str, bytes]) -> None:
     lines = [line for line in files["compare.tex"].decode().splitlines() if not line.startswith("%")]
     bare = re.sub(r"\\[\\{}$&#%_]", "", "\n".join(lines))
     assert bare.count("{") == bare.count("}") and bare.count("$") % 2 == 0
-    assert (
-        bare.count(r"\begin{tabular}")
-        == bare.count(r"\end{tabular}")
-        == len([f for f in files if f[:7] == "tables/"]) / 2
-    )
+    tables = [name for name in files if name.startswith("tables/") and name.endswith(".csv")]
+    assert bare.count(r"\begin{tabular}") == bare.count(r"\end{tabular}") == len(tables)
+    assert all(name.replace(".csv", ".tex") in files for name in tables) and "tables/preamble.tex" in files
 
 
 def folder(path: Path, run: Compared) -> str:
