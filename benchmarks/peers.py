@@ -73,7 +73,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--size", choices=("toy", "base"), default="toy")
     parser.add_argument("--treebank", nargs="*", default=[], help="CoNLL-U files or UD folders")
     parser.add_argument("--n", type=int, default=40, help="sentences drawn per treebank")
-    parser.add_argument("--rows", type=int, default=128, help="distinct rows to score")
+    parser.add_argument("--rows", type=int, default=512, help="distinct rows to score")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", nargs="*", default=[], help="ways whose name holds one of these")
     parser.add_argument("--work", type=Path, help="folder that keeps the model between runs")

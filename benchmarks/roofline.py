@@ -64,7 +64,7 @@ def main() -> int:
     parser.add_argument("--size", choices=("toy", "base"), default="toy")
     parser.add_argument("--treebank", nargs="*", default=[], help="CoNLL-U files or UD folders")
     parser.add_argument("--n", type=int, default=40, help="sentences drawn per treebank")
-    parser.add_argument("--rows", type=int, default=128)
+    parser.add_argument("--rows", type=int, default=512)
     parser.add_argument("--rounds", type=int, default=3, help="turns of attainable and achieved")
     parser.add_argument("--work", type=Path, help="folder that keeps the model between runs")
     parser.add_argument("--json", action="store_true")

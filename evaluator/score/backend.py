@@ -3,6 +3,7 @@
 import importlib
 import importlib.metadata
 import os
+import platform
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +24,7 @@ PROVIDER_OPTIONS: dict[Provider, dict[str, str]] = {
     "cuda": {"device_id": "0", "arena_extend_strategy": "kSameAsRequested", "use_tf32": "0"},
 }
 INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "mask_pos", "gold_row", "gold_id"})
+CPU_FACTS = Path("/proc/cpuinfo")
 OUTPUTS = ("topk_ids", "topk_logp", "gold_logp", "gold_rank")
 
 
@@ -42,6 +44,12 @@ class Session:
     def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
         ort = _onnxruntime()
         wanted = PROVIDERS[provider]
+        if bundle.precision == "int8" and provider == "cpu" and saturates_int8():
+            raise UserError(
+                "this processor has no VNNI: its 8-bit products saturate, and int8 would not answer as was measured",
+                where=bundle.name,
+                hint="use the fp32 bundle of this model",
+            )
         if wanted not in ort.get_available_providers():
             raise UserError(
                 f"onnxruntime here has no {wanted}",
@@ -142,6 +150,17 @@ def _session_options(ort: ModuleType, threads: int) -> Any:
 def usable_cpus() -> int:
     """How many CPUs this process may use: the affinity mask, not the machine."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def saturates_int8() -> bool:
+    """Whether 8-bit products are added in 16 bits here, as x86 processors without VNNI do; False where unknown."""
+    if platform.machine() not in {"x86_64", "AMD64"}:
+        return False
+    try:
+        flags = CPU_FACTS.read_text()
+    except OSError:
+        return False
+    return not {"avx512_vnni", "avx_vnni"} & set(flags.split())
 
 
 def installed() -> dict[str, str]:
