@@ -19,7 +19,7 @@ from evaluator.store.shards import ShardSet
 
 REPORT_BASE_S = 6.0
 REPORT_OUTCOME_S = 25e-6
-"""Statistics and drawing: once per run, and per item and model. Fitted to the embedded run and to seven PUD treebanks."""
+"""Statistics and drawing: once per run, and per item and model, as for the embedded run and seven PUD treebanks."""
 STARTUP_S = 2.0
 """Starting Python and importing what a run imports."""
 

@@ -244,7 +244,9 @@ def test_bound_outputs_are_the_plain_ones_on_mixed_shapes(fake: GetFake) -> None
             np.testing.assert_array_equal(getattr(bound, name), getattr(plain, name))
 
 
-@pytest.mark.parametrize(("flags", "refused"), [("avx2 avx512f", True), ("avx2 avx_vnni", False), ("avx512_vnni", False)])
+@pytest.mark.parametrize(
+    ("flags", "refused"), [("avx2 avx512f", True), ("avx2 avx_vnni", False), ("avx512_vnni", False)]
+)
 def test_int8_only_where_products_do_not_saturate(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str, refused: bool
 ) -> None:
@@ -255,7 +257,7 @@ def test_int8_only_where_products_do_not_saturate(
     Session(folder, read_bundle(folder))
     describe(folder, precision="int8")
     if refused:
-        with pytest.raises(UserError, match="has no VNNI.*fp32") as error:
+        with pytest.raises(UserError, match=r"has no VNNI.*fp32") as error:
             Session(folder, read_bundle(folder))
         assert error.value.exit_code == 2
     else:
