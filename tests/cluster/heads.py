@@ -39,7 +39,8 @@ def head_node(folder: Path, *, token: str = "") -> Iterator[Head]:
         "--block",
     ]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # a job runs the head's `python`
-    environment = {**os.environ, **auth(token), "PATH": path, "HOME": str(folder)}
+    at_once = {"RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}  # a head told to end waits 30 s for its jobs
+    environment = {**os.environ, **auth(token), **at_once, "PATH": path, "HOME": str(folder)}
     log = folder / "log"
     with log.open("wb") as file:
         node = subprocess.Popen([RAY, "start", "--head", *options], stdout=file, stderr=file, env=environment)
