@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+os.environ["RAY_ENABLE_AUTO_CONNECT"] = "0"  # as cluster/placement.py has it; Ray reads it when it is first imported
+
 from evaluator.score.bundle import Bundle
 from tests.cluster.jobs import POISON
 

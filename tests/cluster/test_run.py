@@ -1,6 +1,7 @@
 """A whole run with `--engine ray` gives the report of `--engine local`; one model's failure stops no other."""
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -50,6 +51,11 @@ def test_report_is_that_of_a_local_run(actors: int, fake: tuple[Path, Bundle], t
     assert _run(tmp_path, "ray", [fake[0]], "ray", min_actors=actors, max_actors=actors).complete
     assert _run(tmp_path, "local", [fake[0]], "local").complete
     assert _told(tmp_path / "ray") == _told(tmp_path / "local")
+    (noted,) = (tmp_path / "ray" / "scored").rglob("workers.json")
+    shards = json.loads(noted.read_bytes())["shards"]
+    assert len(shards) == len(_scored(tmp_path / "ray"))
+    worker = {"provider": "CPUExecutionProvider", "worker": f"{socket.gethostname()} 1 CPU"}
+    assert list(shards.values()) == [worker] * len(shards)
 
 
 def test_model_that_kills_every_worker_stops_no_other(fake: tuple[Path, Bundle], tmp_path: Path) -> None:
@@ -57,6 +63,14 @@ def test_model_that_kills_every_worker_stops_no_other(fake: tuple[Path, Bundle],
     result = _run(tmp_path, "run", [tmp_path / "bad", fake[0]], "ray", max_actors=1, max_worker_deaths=1)
     assert not result.complete
     assert [p.partition(":")[0] for p in result.problems] == [bad.name]
+    assert {cell["model"] for cell in result.document["cells"] if cell["n"]} == {"fake"}
+
+
+def test_model_that_stands_still_stops_no_other(fake: tuple[Path, Bundle], tmp_path: Path) -> None:
+    stuck = make_fake_bundle(tmp_path / "stuck", name="stuck", hang_on=fake[1].mask_id)
+    result = _run(tmp_path, "run", [tmp_path / "stuck", fake[0]], "ray", max_actors=1, stall_timeout_s=8)
+    assert [p.partition(":")[0] for p in result.problems] == [stuck.name]
+    assert "no shard finished for 8 s" in result.problems[0]
     assert {cell["model"] for cell in result.document["cells"] if cell["n"]} == {"fake"}
 
 

@@ -11,6 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from evaluator import cli
+from evaluator.errors import StoreError
+from evaluator.store.location import Location
+from evaluator.store.lock import run_lock
 
 GetBundle = Callable[..., str]
 COMMANDS = ("run", "prepare", "encode", "score", "report", "check", "show", "doctor", "audit")
@@ -59,6 +62,18 @@ def test_run_without_faults_exits_0(finished: tuple[Path, object], bundle: GetBu
     said = morphorder(*args, "--json", "--threads", "1")
     assert (said.returncode, said.stderr) == (0, "")
     assert json.loads(said.stdout)["ok"] is True
+
+
+@pytest.mark.parametrize("command", ["run", "prepare", "encode", "score", "report"])
+def test_every_stage_wants_the_run_folder_for_itself(
+    command: str, finished: tuple[Path, subprocess.CompletedProcess[str]]
+) -> None:
+    folder = str(finished[0] / "run")
+    args = (folder,) if command == "report" else (str(finished[0] / "config.toml"), "--out", folder)
+    with run_lock(Location.of(folder)):
+        refused = CliRunner().invoke(cli.app, [command, *args, "--progress", "none"], standalone_mode=False)
+    assert isinstance(refused.exception, StoreError)
+    assert f"another run works here: process {os.getpid()} on" in str(refused.exception)
 
 
 @pytest.mark.parametrize(
