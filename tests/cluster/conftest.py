@@ -23,11 +23,12 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AW
 
 
 @pytest.fixture(scope="session")
-def _ray_session() -> Iterator[None]:
+def _ray_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     import ray
 
+    os.environ.update(CREDENTIALS, RAY_AUTH_MODE="disabled", PYTHONWARNINGS="ignore")
     # Ray makes its workers nice (15): on a busy machine they would get no turn at all.
-    os.environ.update(CREDENTIALS, RAY_AUTH_MODE="disabled", PYTHONWARNINGS="ignore", RAY_worker_niceness="0")
+    os.environ.update(RAY_worker_niceness="0", MORPHORDER_CACHE=str(tmp_path_factory.mktemp("cache")))
     yield
     ray.shutdown()
     with warnings.catch_warnings():
