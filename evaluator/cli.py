@@ -20,7 +20,7 @@ from evaluator.progress import ProgressStyle, Reporter
 from evaluator.show import show_command
 from evaluator.stages import run as stages
 from evaluator.stages.encode import encode, open_models
-from evaluator.stages.plan import plan_lines, plan_of
+from evaluator.stages.plan import estimate_of, plan_lines
 from evaluator.stages.report import is_complete, report
 from evaluator.stages.score import score
 from evaluator.store.location import Location
@@ -65,6 +65,7 @@ Json = Annotated[bool, typer.Option("--json", envvar="MORPHORDER_JSON", help="On
 NoText = Annotated[
     bool, typer.Option("--no-text", envvar="MORPHORDER_NO_TEXT", help="Keep sentences out of the report.")
 ]
+DRY_RUN_PROBE_S = 3.0
 STYLES: tuple[ProgressStyle, ...] = ("auto", "bar", "lines", "json", "none")
 
 
@@ -115,7 +116,7 @@ def run(
     )
     reporter = _reporter(progress)
     if dry_run:
-        plan = plan_of(settings, reporter)
+        plan = estimate_of(settings, reporter, DRY_RUN_PROBE_S)
         print(json.dumps({"ok": True, "plan": plan}) if as_json else "\n".join(plan_lines(plan)))
         return
     result = stages.run_all(settings, reporter)
