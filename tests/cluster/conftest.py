@@ -16,6 +16,7 @@ from tests.cluster.jobs import POISON
 pytest.importorskip("ray", reason="needs ray: pip install 'morphorder[cluster]'")
 pytest.importorskip("onnx", reason="needs onnx to make a model")
 
+from tests.cluster.heads import Head, head_node
 from tests.fake_bundle import make_fake_bundle  # after the skips
 
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
@@ -57,3 +58,10 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
     """A model that takes a fair part of a second for each batch."""
     folder = tmp_path_factory.mktemp("slow")
     return folder, make_fake_bundle(folder, name="slow", work=3000)
+
+
+@pytest.fixture(scope="session")
+def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
+    """A head node that lets everyone in."""
+    with head_node(tmp_path_factory.mktemp("head")) as node:
+        yield node

@@ -40,7 +40,8 @@ def head_node(folder: Path, *, token: str = "") -> Iterator[Head]:
     ]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # a job runs the head's `python`
     at_once = {"RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}  # a head told to end waits 30 s for its jobs
-    environment = {**os.environ, **auth(token), **at_once, "PATH": path, "HOME": str(folder)}
+    often = {"RAY_metrics_report_interval_ms": "1000"}
+    environment = {**os.environ, **auth(token), **at_once, **often, "PATH": path, "HOME": str(folder)}
     log = folder / "log"
     with log.open("wb") as file:
         node = subprocess.Popen([RAY, "start", "--head", *options], stdout=file, stderr=file, env=environment)

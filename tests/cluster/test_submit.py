@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,6 @@ from cluster.submit import _shown
 from tests.cluster.heads import MORPHORDER, RAY, Head, auth, head_node, morphorder
 from tests.cluster.small import write_treebank
 from tests.fake_bundle import make_fake_bundle
-
-
-@pytest.fixture(scope="module")
-def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
-    """A head node that lets everyone in."""
-    with head_node(tmp_path_factory.mktemp("head")) as node:
-        yield node
 
 
 @pytest.fixture
