@@ -28,7 +28,7 @@ class Head:
 @contextmanager
 def head_node(folder: Path, *, token: str = "") -> Iterator[Head]:
     """A head of two CPUs until the block ends, its log in `folder`; with `token`, one that asks for it."""
-    jobs_port, agent_port, metrics_port = _free_ports(3)
+    jobs_port, agent_port, metrics_port = free_ports(3)
     options = [
         "--port=0",
         f"--dashboard-port={jobs_port}",
@@ -75,7 +75,8 @@ def morphorder(*arguments: str, home: Path, **environment: str) -> subprocess.Co
     return subprocess.run(command, capture_output=True, text=True, env=variables, cwd=home, check=False, timeout=300)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody has now."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for bound in sockets:

@@ -35,7 +35,8 @@ def test_rates_padding_queue_and_failures_are_there_while_it_runs(head: Head, tm
     config = tmp_path / "config.toml"
     config.write_text(
         f'treebanks = ["{write_treebank(tmp_path).name}"]\nmodels = ["model"]\nout = "{tmp_path}/run"\n'
-        "seeds = [0, 1, 2]\nstatistics = {resamples = 100}\nscoring = {shard_rows = 4, threads = 1}\nray = {max_actors = 1}\n"
+        "seeds = [0, 1, 2]\nstatistics = {resamples = 100}\nscoring = {shard_rows = 4, threads = 1}\n"
+        "ray = {max_actors = 1}\n"
     )
     sent = morphorder("submit", str(config), "--address", head.jobs, "--no-wait", home=tmp_path)
     assert sent.returncode == 0, sent.stderr
