@@ -67,7 +67,7 @@ def make_package(config: Config, folder: Path, *, limit_bytes: int = LIMIT_BYTES
 def _packed_treebanks(spec: TreebankSpec, folder: Path, left_out: list[str]) -> Iterator[dict[str, Any]]:
     """The specs that stand for one of the config: one for each treebank it matches."""
     given = spec.model_dump(mode="json", exclude_defaults=True)
-    if spec.path == DEMO or (Path(spec.path).is_absolute() and not _is_here(spec.path)):
+    if spec.path == DEMO or "://" in spec.path or (Path(spec.path).is_absolute() and not _is_here(spec.path)):
         if spec.path != DEMO:
             left_out.append(spec.path)
         yield given

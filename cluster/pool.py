@@ -26,6 +26,9 @@ from evaluator.executor import ScoreJob
 LOGGERS = {"ray.data": logging.ERROR, "ray.data._internal.execution.streaming_executor_state": logging.CRITICAL}
 """The second logs a traceback for each lost task; the engine says the same in a line."""
 
+LEAVING_S = 30.0
+"""How long a pass that was given up may take to notice."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pool:
@@ -98,13 +101,15 @@ def _watched(dataset: Dataset, timeout_s: float) -> Iterator[pa.Table]:
         else:
             arrived.put(None)
 
-    threading.Thread(target=drain, name="morphorder-ray-data", daemon=True).start()
+    drainer = threading.Thread(target=drain, name="morphorder-ray-data", daemon=True)
+    drainer.start()
     try:
         while True:
             try:
                 got = arrived.get(timeout=timeout_s)
             except queue.Empty:
                 ray.shutdown()  # the one way to end a worker that does not answer
+                drainer.join(LEAVING_S)
                 raise MorphorderError(
                     f"no shard finished for {timeout_s:g} s",
                     where="engine ray",

@@ -28,7 +28,7 @@ class Worker:
         self.refusal: MorphorderError | None = None
         self.name = socket.gethostname()
         try:
-            self.name = f"{self.name} {_device(gpus)}"
+            self.name = f"{self.name} {_device(job.threads, gpus)}"
             _check_versions(versions, self.name)
             _check_sight(job, self.name)
             self.scorer = ShardScorer(job)
@@ -57,14 +57,18 @@ class Worker:
         return Outcome(task.shard, None, done=done)
 
 
-def _device(gpus: float) -> str:
+def _device(cpus: int, gpus: float) -> str:
+    """What Ray gave this worker, as "GPU 0" or "2 CPU". Errors: UserError when that is not what it was to have."""
+    context = ray.get_runtime_context()
+    where = f"worker {os.getpid()}"
+    given = context.get_assigned_resources().get("CPU", 0)
+    if given != cpus:
+        raise UserError(f"was given {given:g} CPU, computes on {cpus}", where=where, hint="see: ray status")
     if not gpus:
-        return "CPU"
-    devices = ray.get_runtime_context().get_accelerator_ids().get("GPU", [])
+        return f"{cpus} CPU"
+    devices = context.get_accelerator_ids().get("GPU", [])
     if len(devices) != 1:
-        raise UserError(
-            f"was given {len(devices)} GPUs, needs one", where=f"worker {os.getpid()}", hint="see: ray status"
-        )
+        raise UserError(f"was given {len(devices)} GPUs, needs one", where=where, hint="see: ray status")
     return f"GPU {devices[0]}"
 
 

@@ -46,7 +46,7 @@ class ShardDone:
     """Time of computing: reading and writing happen meanwhile."""
     provider: str
     worker: str = "local"
-    """The process that scored it: host, device."""
+    """Who scored it: host and device, as "node1 GPU 0" or "node1 2 CPU"."""
 
 
 Engine = Callable[[ScoreJob, Sequence[int], dict[str, Any]], Iterator[ShardDone]]

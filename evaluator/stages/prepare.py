@@ -55,7 +55,7 @@ def find(config: Config) -> list[FoundTreebank]:
             sources = find_sources(
                 [spec.path], split=spec.split, name=spec.name or None, language=spec.language or None
             )
-        found += [FoundTreebank(s.name, s.language, s.files, _hash(s.files)) for s in sources]
+        found += [_pinned(FoundTreebank(s.name, s.language, s.files, _hash(s.files)), spec.sha256) for s in sources]
     names = [t.name for t in found]
     if repeated := next((n for n in names if names.count(n) > 1), None):
         raise TreebankError(
@@ -64,6 +64,17 @@ def find(config: Config) -> list[FoundTreebank]:
             hint='give one a name: {path = "…", name = "…"}',
         )
     return found
+
+
+def _pinned(treebank: FoundTreebank, sha256: str) -> FoundTreebank:
+    """The treebank. Errors: TreebankError when it is another than the hash in the config is of."""
+    if sha256 and treebank.sha256 != sha256:
+        raise TreebankError(
+            f"its hash is {treebank.sha256}, the config pins {sha256}",
+            where=treebank.name,
+            hint="get the release that was used, or leave out sha256",
+        )
+    return treebank
 
 
 def _hash(files: Sequence[Path]) -> str:
