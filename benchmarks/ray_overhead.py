@@ -77,7 +77,7 @@ class Sleeper:
     def __call__(self, batch: pa.Table) -> pa.Table:
         time.sleep(0.05)
         task = task_of(batch)
-        return outcome_table(Outcome(task.shard, None, ShardDone(task.shard, 1, 1, 1, 0, 0.05, "none")))
+        return outcome_table(Outcome(task.shard, None, ShardDone(task.shard, 1, 1, 1, 0, 0.05, "none", "none")))
 
 
 def scale(shards: int, actors: int) -> dict[str, float]:

@@ -4,7 +4,6 @@ import os
 import socket
 import traceback
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pyarrow as pa
 import ray
@@ -31,7 +30,7 @@ class Worker:
             self.name = f"{self.name} {_device(job.threads, gpus)}"
             _check_versions(versions, self.name)
             _check_sight(job, self.name)
-            self.scorer = ShardScorer(job)
+            self.scorer = ShardScorer(job, self.name)
         except MorphorderError as error:
             self.refusal = error
         self.metrics = WorkerMetrics()
@@ -47,7 +46,7 @@ class Worker:
             if task.rows is not None:
                 self.scorer.rehearse(task.shard, *task.rows)
                 return Outcome(task.shard, task.rows)
-            done = replace(self.scorer.score(task.shard, task.failed), worker=self.name)
+            done = self.scorer.score(task.shard, task.failed)
         except MorphorderError as error:
             return Outcome(task.shard, task.rows, error=taken_apart(error))
         except Exception as error:  # whatever a row does to the runtime: the driver looks for the row

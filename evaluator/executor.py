@@ -45,9 +45,12 @@ class ShardDone:
     wall_s: float
     """Time of computing: reading and writing happen meanwhile."""
     provider: str
-    worker: str = "local"
-    """Who scored it: host and device, as "node1 GPU 0" or "node1 2 CPU"."""
+    worker: str
+    """Who scored it: host and device, as "node1 GPU 0" or "node1 2 CPU", or "local"."""
 
+
+MADE_ON = " on "
+"""Between provider and worker, in the remark that a scored shard carries."""
 
 Engine = Callable[[ScoreJob, Sequence[int], dict[str, Any]], Iterator[ShardDone]]
 """(job, shards still to do, the engine's own settings) → one report per shard, in any order."""
@@ -62,10 +65,11 @@ class Scored:
 
 
 class ShardScorer:
-    """A loaded model that scores shards of a job."""
+    """A loaded model that scores shards of a job, under the name of its worker."""
 
-    def __init__(self, job: ScoreJob) -> None:
+    def __init__(self, job: ScoreJob, worker: str = "local") -> None:
         self.job = job
+        self.worker = worker
         folder = local_bundle(job.bundle)
         bundle = read_bundle(folder)
         session = Session(folder, bundle, provider=job.provider, threads=job.threads)
@@ -96,13 +100,15 @@ class ShardScorer:
             failed=table.num_rows - scored["failed"].null_count,
             wall_s=perf_counter() - began,
             provider=self.model.session.provider,
+            worker=self.worker,
         )
         return Scored(done, scored)
 
     def write(self, scored: "Scored") -> ShardDone:
         """The report of a shard, once its answers are on disk."""
-        self.job.scored.write(scored.done.shard, scored.table)
-        return scored.done
+        done = scored.done
+        self.job.scored.write(done.shard, scored.table, made_by=f"{done.provider}{MADE_ON}{done.worker}")
+        return done
 
     def rehearse(self, shard: int, first: int, last: int) -> int:
         """The number of rows first … last - 1 of a shard that were scored; nothing is written.

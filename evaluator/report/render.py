@@ -11,8 +11,9 @@ from evaluator.report.document import Document, canonical_json, open_document, s
 from evaluator.report.formats import excel_csv
 from evaluator.report.page import page
 from evaluator.report.panels import svg
+from evaluator.report.settings import settings_files, settings_toml
 from evaluator.report.summary import markdown_report
-from evaluator.report.table_formats import records_csv, table_csv, table_tex
+from evaluator.report.table_formats import preamble_tex, records_csv, table_csv, table_tex
 
 
 def render_report(
@@ -24,7 +25,7 @@ def render_report(
     pieces: examples.Pieces | None = None,
     excel: bool = False,
 ) -> Iterator[tuple[str, bytes]]:
-    """Yields (file name, bytes) of `report.json`, `report.html`, `report.md`, `tables/…`, `figures/…`.
+    """Yields (file name, bytes) of `report.json`, `report.html`, `report.md`, `run.toml`, `tables/…`, `figures/…`.
 
     `outcomes` follows `store.schemas.OUTCOMES`; it feeds the examples and F8 only. `sentences` (`schemas.SENTENCES`)
     marks unit boundaries inside the examples exactly; without it they are guessed at spaces and punctuation, or left
@@ -41,6 +42,8 @@ def render_report(
     yield "report.json", canonical_json(report)
     yield "report.html", page(document, drawn, pictures, chosen, names, with_text=text)
     yield "report.md", markdown_report(document, drawn, names)
+    for name in settings_files(document):
+        yield name, settings_toml(report["manifest"]["config"])
     for name, content in _table_files(document, names):
         yield name, content
         if excel and name.endswith(".csv"):
@@ -57,6 +60,7 @@ def all_tables(document: Document, names: dict[str, str]) -> list[tables.Table]:
     if document.strongest():
         found += [tables.sensitivity(document), tables.changes(document)]
         found += [tables.interaction(document)] if document.has_lemma() else []
+    found += [tables.languages(document)] if tables.has_language_table(document) else []
     found += [table for _, table in comparisons(document)]
     wanted = [name for name in document.conditions if name in ("orig", document.strongest())]
     for by in ("upos", "deprel", "masks", "length"):
@@ -68,6 +72,7 @@ def all_tables(document: Document, names: dict[str, str]) -> list[tables.Table]:
 def _table_files(document: Document, names: dict[str, str]) -> Iterator[tuple[str, bytes]]:
     made_by = (document.report.get("manifest") or {}).get("config_fingerprint")
     origin = f"{document.report.get('run_id')}, configuration {made_by}"
+    yield "tables/preamble.tex", preamble_tex()
     for table in all_tables(document, names):
         yield f"tables/{table.name}.csv", table_csv(table)
         yield f"tables/{table.name}.tex", table_tex(table, origin)

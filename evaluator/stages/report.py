@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from evaluator.config import Config
-from evaluator.errors import StoreError
+from evaluator.errors import ConfigError, StoreError
 from evaluator.items.build import sentences_of
 from evaluator.progress import Reporter
 from evaluator.reduce.complete import mark_complete
+from evaluator.reduce.covariates import EXPECTED, add_covariates
 from evaluator.reduce.health import health_of
 from evaluator.reduce.outcomes import ModelAnswers, item_columns, join_answers
 from evaluator.reduce.summary import report_data
@@ -83,10 +85,12 @@ def report(
     *,
     text: bool = True,
     excel: bool = False,
+    covariate: Path | None = None,
 ) -> dict[str, Any]:
     """The report document of the run, written to `report/` with its tables, figures and outcomes.
 
-    Without `text`, sentences and words are left out of all of it; `excel` adds a guarded copy of every CSV.
+    Without `text`, sentences and words are left out of all of it; `excel` adds a guarded copy of every CSV;
+    `covariate` is a user's table about the languages (`reduce.covariates`).
     """
     from evaluator.report.render import render_report  # the drawing libraries load only when something is drawn
 
@@ -103,6 +107,8 @@ def report(
     document["counts"]["unique_rows"] = sum(m["unique_rows"] or 0 for m in manifest["models"])
     document["health"] = health_of(outcomes, document, manifest)
     document["manifest"] = manifest
+    if covariate is not None:
+        document = add_covariates(document, _text_of(covariate), covariate.name)
     sentences = run.sentences().read_all(int((read_stage(run.items()) or {})["shards"]))
     kept = outcomes if text else outcomes.drop_columns(["text", "gold", "pred"])
     run.location.write("report/outcomes.parquet", parquet_bytes(kept))
@@ -113,6 +119,13 @@ def report(
             run.location.write(f"report/{name}", content)
         meter.advance()
     return document
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read: {error}", where=str(path), hint=EXPECTED) from error
 
 
 def _pieces(run: RunFolder, models: Sequence[ModelFolder], name: str, item_ids: Sequence[int]) -> dict[int, list[str]]:
