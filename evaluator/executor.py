@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluator.errors import ConfigError
-from evaluator.score.backend import Provider, Session
+from evaluator.score.backend import Provider, Session, TextSession
 from evaluator.score.bundle import read_bundle
+from evaluator.score.classify import Classifier
 from evaluator.score.fetch import local_bundle
-from evaluator.score.shard import Model, ScoreSettings, score_rows, score_rows_except
+from evaluator.score.shard import Model, ScoreSettings
 from evaluator.store.shards import ShardSet
 
 
@@ -61,15 +62,23 @@ class Scored:
     table: pa.Table
 
 
+def open_model(job: ScoreJob) -> Model | Classifier:
+    """The job's model, loaded: what it makes of a row is for its kind to say."""
+    folder = local_bundle(job.bundle)
+    bundle = read_bundle(folder)
+    if bundle.kind == "text-classification":
+        session = TextSession(folder, bundle, provider=job.provider, threads=job.threads)
+        return Classifier(session, bundle.pad_id, len(bundle.labels))
+    masked = Session(folder, bundle, provider=job.provider, threads=job.threads)
+    return Model(masked, bundle.pad_id, bundle.vocab_size, bundle.top_k)
+
+
 class ShardScorer:
     """A loaded model that scores shards of a job."""
 
     def __init__(self, job: ScoreJob) -> None:
         self.job = job
-        folder = local_bundle(job.bundle)
-        bundle = read_bundle(folder)
-        session = Session(folder, bundle, provider=job.provider, threads=job.threads)
-        self.model = Model(session, bundle.pad_id, bundle.vocab_size, bundle.top_k)
+        self.model = open_model(job)
 
     def score(self, shard: int, failed: Mapping[int, str] = MappingProxyType({})) -> ShardDone:
         """Reads a shard of rows, scores it, writes its answers, all or nothing.
@@ -85,7 +94,7 @@ class ShardScorer:
     def compute(self, shard: int, table: pa.Table, failed: Mapping[int, str] = MappingProxyType({})) -> "Scored":
         """The answers to the rows of a shard, nothing written yet."""
         began, run_before = perf_counter(), self.model.session.pieces_run
-        scored = score_rows_except(table, self.model, self.job.settings, failed)
+        scored = self.model.score(table, self.job.settings, failed)
         if scored.num_rows != table.num_rows:
             raise AssertionError(f"shard {shard}: {table.num_rows} rows in, {scored.num_rows} out")
         done = ShardDone(
@@ -110,7 +119,7 @@ class ShardScorer:
         Finds out which rows kill or break a worker.
         """
         table = self.job.rows.read(shard).slice(first, last - first)
-        return int(score_rows(table, self.model, self.job.settings).num_rows)
+        return int(self.model.score(table, self.job.settings, {}).num_rows)
 
 
 def run_local(job: ScoreJob, shards: Sequence[int], settings: dict[str, Any]) -> Iterator[ShardDone]:

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from evaluator.errors import BundleError
 from evaluator.treebank.text import starts_unspaced
-from evaluator.types import Int32s, Int64s
+from evaluator.types import Int8s, Int32s, Int64s
 
 _PROBE = "a"
 
@@ -103,6 +103,40 @@ class PieceCutter:
     def vocabulary_size(self) -> int:
         """One more than the largest id the tokenizer can give; ids may have holes."""
         return 1 + max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class TextPieces:
+    """Pieces of whole inputs with their specials, flat: input i has offsets[i] … offsets[i + 1] - 1."""
+
+    offsets: Int64s
+    ids: Int32s
+    types: Int8s
+    """Which of two texts a piece belongs to, as the tokenizer's template says."""
+
+
+class TextEncoder:
+    """A tokenizer for whole texts and pairs of them, from the bytes of a `tokenizer.json`: what a classifier reads.
+
+    Spellings of special pieces in a text are text.
+    """
+
+    def __init__(self, tokenizer_json: bytes, *, where: str = "tokenizer.json") -> None:
+        try:
+            self._tokenizer = _load(json.loads(tokenizer_json))
+        except Exception as error:  # the library raises bare Exception for any fault in the file
+            raise BundleError(f"not a tokenizer: {error}", where=where) from error
+
+    def encode(self, first: Sequence[str], second: Sequence[str | None]) -> TextPieces:
+        """The pieces of each input: the first text alone, or both in the template for pairs."""
+        inputs = [a if b is None else (a, b) for a, b in zip(first, second, strict=True)]
+        encoded = self._tokenizer.encode_batch_fast(inputs, add_special_tokens=True)
+        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(e.ids) for e in encoded], out=offsets[1:])
+        count = int(offsets[-1])
+        ids = np.fromiter((i for e in encoded for i in e.ids), dtype=np.int32, count=count)
+        types = np.fromiter((t for e in encoded for t in e.type_ids), dtype=np.int8, count=count)
+        return TextPieces(offsets, ids, types)
 
 
 def _continuation_mark(model: dict[str, Any]) -> str:

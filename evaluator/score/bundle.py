@@ -4,6 +4,8 @@ Graph inputs: `input_ids`, `attention_mask` (and `token_type_ids` if the model w
 int64 [M], flat index into B*L; `gold_row`, `gold_id` int64 [Q], a row of M and a piece. Graph outputs: `topk_ids` int64
 [M, k], `topk_logp` float32 [M, k], best first, ties by smaller id where the runtime allows; `gold_logp` float32 [Q];
 `gold_rank` int64 [Q], pieces strictly better.
+
+A bundle of kind `text-classification` has the first three inputs and one output, `logits` float32 [B, labels].
 """
 
 import hashlib
@@ -14,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evaluator.errors import BundleError
-from evaluator.types import Precision
+from evaluator.types import ModelKind, Precision
 
 BUNDLE_SCHEMA = 1
 MODEL_FILE = "model.onnx"
@@ -36,6 +38,9 @@ class Bundle(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_version: int = BUNDLE_SCHEMA
+    kind: ModelKind = "fill-mask"
+    labels: tuple[str, ...] = ()
+    """What each logit of a classifier stands for, in order; one label alone is a number to be predicted."""
     name: str
     """Short name shown in reports, for instance `xlm-roberta-base`."""
     source: str
@@ -46,12 +51,13 @@ class Bundle(BaseModel):
     vocab_size: int = Field(gt=0)
     max_pieces: int = Field(gt=0)
     """Usable length in pieces, specials included."""
-    mask_id: int = Field(ge=0)
+    mask_id: int = Field(ge=-1)
+    """-1: a classifier whose tokenizer has no mask."""
     pad_id: int = Field(ge=0)
     unk_id: int | None = None
     """Id of the unknown piece; None where the vocabulary has none (byte-level)."""
     top_k: int = Field(gt=0)
-    """k of the graph's top-k, at most the vocabulary size."""
+    """k of the graph's top-k, at most the vocabulary size; 1 for a classifier."""
     precision: Precision = "fp32"
     opset: int
     parameters: int = 0
@@ -104,6 +110,10 @@ def read_bundle(folder: Path, *, verify: bool = True) -> Bundle:
     for role, piece in (("mask_id", bundle.mask_id), ("pad_id", bundle.pad_id), ("unk_id", bundle.unk_id or 0)):
         if piece >= bundle.vocab_size:
             raise BundleError(f"{role} {piece} is outside the vocabulary of {bundle.vocab_size}", where=str(manifest))
+    if (bundle.kind == "text-classification") != bool(bundle.labels):
+        raise BundleError(f"kind {bundle.kind} with {len(bundle.labels)} labels", where=str(manifest))
+    if bundle.kind == "fill-mask" and bundle.mask_id < 0:
+        raise BundleError("mask_id: none, and a masked language model needs one", where=str(manifest))
     if bundle.top_k > bundle.vocab_size:
         raise BundleError(f"top_k {bundle.top_k} is more than the vocabulary", where=str(manifest))
     for name in (MODEL_FILE, TOKENIZER_FILE):

@@ -19,7 +19,7 @@ from evaluator.score.bundle import TOKENIZER_FILE, Bundle, read_bundle
 from evaluator.score.fetch import local_bundle
 from evaluator.stages.prepare import demo_folder
 from evaluator.store.run import RunFolder, read_stage, write_stage
-from evaluator.types import Sentence, Spacing
+from evaluator.types import ModelKind, Sentence, Spacing
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,20 @@ class ModelFolder:
     """What names it on other machines, if not the folder: a URI."""
 
 
-def open_models(names: tuple[str, ...]) -> list[ModelFolder]:
-    """The bundles a config names. Errors: BundleError when one is missing, altered, or two share a name."""
+def open_models(names: tuple[str, ...], kind: ModelKind = "fill-mask") -> list[ModelFolder]:
+    """The bundles a config names. Errors: BundleError for one missing, altered, of another kind, or named like another.
+    """
     models = []
     for name in names:
         folder = demo_folder() / "models" / name if name in BUNDLED_MODELS else local_bundle(name)
         models.append(ModelFolder(folder, read_bundle(folder), place=name if "://" in name else ""))
+        if models[-1].bundle.kind != kind:
+            command = {"fill-mask": "morphorder run", "text-classification": "morphorder wos run"}
+            raise BundleError(
+                f"a {models[-1].bundle.kind} model, expected {kind}",
+                where=str(folder),
+                hint=f"use it with: {command[models[-1].bundle.kind]}",
+            )
     labels = [m.bundle.name for m in models]
     if repeated := next((n for n in labels if labels.count(n) > 1), None):
         raise BundleError(f"two models are called {repeated!r}", where="models", hint="export one with another --name")
