@@ -76,5 +76,5 @@ def unique_texts(parts: Sequence[TextPieces], limit: int) -> UniqueTexts:
     return UniqueTexts(offsets_of(lengths[kept]), ids[at], types[at], row, lengths)
 
 
-def _joined(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:  # type: ignore[type-arg]  # of any number
+def _joined(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:
     return np.concatenate(parts) if parts else np.zeros(0, kind)

@@ -102,7 +102,7 @@ class PieceCutter:
 
     def vocabulary_size(self) -> int:
         """One more than the largest id the tokenizer can give; ids may have holes."""
-        return 1 + max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
+        return _size_of(self._tokenizer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,14 @@ class TextEncoder:
         ids = np.fromiter((i for e in encoded for i in e.ids), dtype=np.int32, count=count)
         types = np.fromiter((t for e in encoded for t in e.type_ids), dtype=np.int8, count=count)
         return TextPieces(offsets, ids, types)
+
+    def vocabulary_size(self) -> int:
+        """One more than the largest id the tokenizer can give."""
+        return _size_of(self._tokenizer)
+
+
+def _size_of(tokenizer: Tokenizer) -> int:
+    return 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
 
 
 def _continuation_mark(model: dict[str, Any]) -> str:

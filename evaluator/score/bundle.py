@@ -107,6 +107,20 @@ def read_bundle(folder: Path, *, verify: bool = True) -> Bundle:
         raise BundleError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=str(manifest)) from error
     if bundle.schema_version != BUNDLE_SCHEMA:
         raise BundleError(f"bundle schema {bundle.schema_version}, expected {BUNDLE_SCHEMA}", where=str(manifest))
+    _check_facts(bundle, manifest)
+    for name, stamp in bundle.files.items():
+        path = folder / name
+        if Path(name).name != name:
+            raise BundleError(f"file name {name!r} leaves the bundle folder", where=str(manifest))
+        if not path.is_file():
+            raise BundleError("file of the bundle is missing", where=str(path), hint="copy the whole folder again")
+        if path.stat().st_size != stamp.size or (verify and stamp_file(path).sha256 != stamp.sha256):
+            raise BundleError("file differs from what bundle.json promises", where=str(path), hint="export it again")
+    return bundle
+
+
+def _check_facts(bundle: Bundle, manifest: Path) -> None:
+    """Nothing. Errors: BundleError for what `bundle.json` says that cannot be."""
     for role, piece in (("mask_id", bundle.mask_id), ("pad_id", bundle.pad_id), ("unk_id", bundle.unk_id or 0)):
         if piece >= bundle.vocab_size:
             raise BundleError(f"{role} {piece} is outside the vocabulary of {bundle.vocab_size}", where=str(manifest))
@@ -119,15 +133,6 @@ def read_bundle(folder: Path, *, verify: bool = True) -> Bundle:
     for name in (MODEL_FILE, TOKENIZER_FILE):
         if name not in bundle.files:
             raise BundleError(f"does not list {name}", where=str(manifest))
-    for name, stamp in bundle.files.items():
-        path = folder / name
-        if Path(name).name != name:
-            raise BundleError(f"file name {name!r} leaves the bundle folder", where=str(manifest))
-        if not path.is_file():
-            raise BundleError("file of the bundle is missing", where=str(path), hint="copy the whole folder again")
-        if path.stat().st_size != stamp.size or (verify and stamp_file(path).sha256 != stamp.sha256):
-            raise BundleError("file differs from what bundle.json promises", where=str(path), hint="export it again")
-    return bundle
 
 
 def write_bundle(folder: Path, bundle: Bundle) -> None:

@@ -12,7 +12,7 @@ from evaluator.score.backend import TextSession
 from evaluator.score.batches import plan_batches
 from evaluator.score.shard import ScoreSettings, with_failed
 from evaluator.store import schemas
-from evaluator.types import Int64s
+from evaluator.types import Bools, Float32s, Int64s
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +64,14 @@ def _padded(ids: Int64s, types: Int64s, lengths: Int64s, pad_id: int) -> tuple[I
     return padded_ids, attention, padded_types
 
 
-def _collected(row: pa.ChunkedArray, logits: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> pa.Table:
-    finite = np.isfinite(logits).all(axis=1)
+def _collected(row: pa.ChunkedArray, logits: Float32s) -> pa.Table:
+    finite: Bools = np.asarray(np.isfinite(logits).all(axis=1))
     offsets = np.concatenate([[0], np.cumsum(np.where(finite, logits.shape[1], 0))]).astype(np.int64)
     return pa.table(
         [
             pa.array(row.to_numpy(), pa.int64()),
             lists(offsets, logits[finite].ravel(), pa.float32()),
-            pa.array([None if ok else "non_finite" for ok in finite], pa.string()),
+            pa.array([None if ok else "non_finite" for ok in finite.tolist()], pa.string()),
         ],
         schema=schemas.LOGITS,
     )

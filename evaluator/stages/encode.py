@@ -33,8 +33,7 @@ class ModelFolder:
 
 
 def open_models(names: tuple[str, ...], kind: ModelKind = "fill-mask") -> list[ModelFolder]:
-    """The bundles a config names. Errors: BundleError for one missing, altered, of another kind, or named like another.
-    """
+    """The bundles a config names. Errors: BundleError when one is missing, altered, of another kind or named twice."""
     models = []
     for name in names:
         folder = demo_folder() / "models" / name if name in BUNDLED_MODELS else local_bundle(name)

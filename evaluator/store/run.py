@@ -106,7 +106,7 @@ class RunFolder:
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """What a run over whole texts keeps beside its examples and items: rows, links and logits by tokenizer and model."""
+    """What a run over whole texts keeps: examples and items; rows, links and logits by tokenizer and model."""
 
     run: RunFolder
 

@@ -189,3 +189,27 @@ OUTCOMES = pa.schema(
 """One item under one model. `text` is what the model saw, the target written as ⟨mask⟩ (once, whatever its pieces);
 `correct*` are null unless status is scored; `complete`: every cell of the base item was scored by every model, so it
 counts in the cells."""
+
+TEXT_OUTCOMES = pa.schema(
+    [
+        pa.field("model", pa.string(), nullable=False),
+        pa.field("precision", pa.string(), nullable=False),
+        pa.field("example", pa.int32(), nullable=False),
+        pa.field("condition", pa.string(), nullable=False),
+        pa.field("both", pa.bool_(), nullable=False),
+        pa.field("draw", pa.int16(), nullable=False),
+        pa.field("text", pa.large_string(), nullable=False),
+        pa.field("other", pa.large_string()),
+        pa.field("label", pa.string(), nullable=False),
+        pa.field("predicted", pa.string()),
+        pa.field("p_predicted", pa.float64()),
+        pa.field("p_label", pa.float64()),
+        pa.field("value", pa.float64()),
+        pa.field("correct", pa.bool_()),
+        pa.field("dev_r", pa.bool_(), nullable=False),
+        pa.field("status", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""One input of a classifier under one model: what it was given, what it said. `value` is the number that a model of one
+label predicts, else null; `dev_r`: its example is among those that the model gets right unshuffled, balanced."""
