@@ -15,7 +15,8 @@ from evaluator.types import ROOT, Unit
 Tagger = Callable[[str, bool], str]
 """(word without punctuation at its edges, whether it is the text's first) → its tag, `X` when that is not known."""
 _ENDS = re.compile(r"[.!?…。！？।؟۔][\"'”’»)\]]*\Z")
-_ABBREVIATION = re.compile(r"(?:\w\.)+\Z|\w{1,3}\.\Z")
+_ABBREVIATION = re.compile(r"(?:\w\.)+")
+_LONGEST_TITLE = 3
 LEAST_WORDS = 4
 """More than three, so that blocks of three can be reordered."""
 
@@ -29,14 +30,19 @@ def is_one_sentence(text: str) -> bool:
     """Whether no sentence seems to end before the text does.
 
     One ends at a word in . ! ? or their like in other scripts, closing quotes included, that another word follows which
-    is not written small. A full stop after at most three letters (`Dr.`, `U.S.`) ends none.
+    is not written small. A full stop after single letters (`U.S.`) or a capital and at most two more (`Dr.`) ends none.
     """
     words = text.split()
     for word, following in pairwise(words):
         start = following.lstrip("\"'“‘«([¿¡")[:1]
-        if _ENDS.search(word) and not _ABBREVIATION.fullmatch(word) and start and not start.islower():
+        if _ENDS.search(word) and not _is_abbreviation(word) and start and not start.islower():
             return False
     return True
+
+
+def _is_abbreviation(word: str) -> bool:
+    is_title = word[-1] == "." and word[:1].isupper() and word[:-1].isalpha() and len(word) <= _LONGEST_TITLE + 1
+    return is_title or _ABBREVIATION.fullmatch(word) is not None
 
 
 def units_of(text: str, tag: Tagger | None = None, *, split: Literal["final", "all"] = "final") -> tuple[Unit, ...]:
