@@ -22,7 +22,11 @@ class Plain:
         """The logits of one input."""
         texts = (text,) if other is None else (text, other)
         encoded = self.tokenizer(*texts, return_tensors="pt")
-        known = {n: v for n, v in encoded.items() if n != "token_type_ids" or self.model.config.type_vocab_size > 1}
+        known = {
+            n: v
+            for n, v in encoded.items()
+            if n != "token_type_ids" or getattr(self.model.config, "type_vocab_size", 0) > 1
+        }
         with torch.inference_mode():
             return [float(v) for v in self.model(**known).logits[0]]
 
