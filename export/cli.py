@@ -46,7 +46,9 @@ class StorageName(StrEnum):
     fp16 = "fp16"
 
 
-NEEDED = frozenset({"huggingface_hub", "onnx", "onnxruntime", "optimum", "safetensors", "torch", "transformers"})
+NEEDED = frozenset(
+    {"accelerate", "huggingface_hub", "onnx", "onnxruntime", "optimum", "safetensors", "torch", "transformers"}
+)
 """What the extra installs: a missing one of these is the user's to mend, any other a fault."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -80,7 +82,7 @@ def export_command(
     console = Console(stderr=True)
     try:
         with console.status("starting") as status:
-            _require_extra()
+            require_extra()
             from export.build import build_bundle
 
             bundle = build_bundle(
@@ -121,7 +123,7 @@ def _measurements(bundle: Bundle) -> Iterator[str]:
         )
 
 
-def _require_extra() -> None:
+def require_extra() -> None:
     """Nothing. Errors: BundleError when the libraries of the extra are not installed."""
     try:
         import export.build  # noqa: F401

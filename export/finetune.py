@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +81,13 @@ def fine_tune(
 ) -> Path:
     """The folder of the fine-tuned checkpoint with its tokenizer.
 
-    A head of other classes than `data` has is made anew. The same data, seed, machine and library versions give the
-    same weights. Errors: BundleError when the start is no checkpoint that can be fine-tuned.
+    The classification head is made anew even if the start has one. The same data, seed, machine and library versions
+    give the same weights. Errors: BundleError when the start is no checkpoint that can be fine-tuned.
     """
+    if find_spec("accelerate") is None:
+        raise BundleError(
+            "fine-tuning needs accelerate, which is not installed", hint="pip install 'morphorder[export]'"
+        )
     torch.manual_seed(tuning.seed)
     names = dict(enumerate(data.classes)) or {0: "LABEL_0"}
     kind = "single_label_classification" if data.classes else "regression"
@@ -97,6 +102,9 @@ def fine_tune(
         raise BundleError(
             f"cannot be fine-tuned: {first_line(error)}", where=str(start), hint="give the folder of a checkpoint"
         ) from error
+    for name, part in model.named_children():
+        if name != model.base_model_prefix:
+            part.apply(model._init_weights)
     longest = min(tuning.max_pieces, int(tokenizer.model_max_length))
     arguments = TrainingArguments(
         output_dir=str(out / "trainer"),

@@ -48,11 +48,14 @@ class TaskData:
     label_names: tuple[str, ...] = ()
 
 
-def read_task(config: WosConfig) -> TaskData:
-    """The task that a config names. Errors: DatasetError with file, line and column."""
+def read_task(config: WosConfig, split: str = "") -> TaskData:
+    """The task that a config names; of GLUE on the hub a `split`, by default its development set.
+
+    Errors: DatasetError with file, line and column.
+    """
     wanted = (*config.columns, config.label)
     if config.data in glue_tasks():
-        return _from_hub(config.data, wanted)
+        return _from_hub(config.data, wanted, split or glue_tasks()[config.data].split)
     path = Path(config.data)
     if path.suffix not in SUFFIXES:
         known = f"one of {', '.join(glue_tasks())}, or a file {', '.join(SUFFIXES)}"
@@ -157,23 +160,22 @@ def _text(path: Path) -> str:
         raise DatasetError(f"cannot be read: {error}", where=str(path), hint="save it as UTF-8") from error
 
 
-def _from_hub(name: str, wanted: Sequence[str]) -> TaskData:
-    """The development set of a GLUE task, loaded with the package `datasets`."""
+def _from_hub(name: str, wanted: Sequence[str], split: str) -> TaskData:
+    """One split of a GLUE task, loaded with the package `datasets`."""
     try:
         datasets = importlib.import_module("datasets")
     except ImportError as error:
         raise DatasetError(
             "reading GLUE from the hub needs the package `datasets`",
             where=name,
-            hint="pip install datasets, or give its development set as a file",
+            hint="pip install datasets, or give the task as a file",
         ) from error
-    split = glue_tasks()[name].split
     try:
         loaded = datasets.load_dataset(GLUE, name, split=split)
     except Exception as error:  # the library raises errors of many packages, network ones among them
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise DatasetError(
-            f"cannot be loaded: {first[:200]}", where=f"{GLUE}:{name}", hint="or give its development set as a file"
+            f"cannot be loaded: {first[:200]}", where=f"{GLUE}:{name}", hint="or give the task as a file"
         ) from error
     found = [
         _row(values, wanted, f"{GLUE}:{name}/{split}:{i}", ()) for i, values in enumerate(loaded.to_list())
