@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluator.errors import ConfigError
-from evaluator.score.backend import Provider, Session, TextSession
+from evaluator.score.attend import Attender, head_mask_of
+from evaluator.score.backend import AttentionSession, Provider, Session, TextSession
 from evaluator.score.bundle import read_bundle
 from evaluator.score.classify import Classifier
 from evaluator.score.fetch import local_bundle
@@ -31,6 +32,8 @@ class ScoreJob:
     settings: ScoreSettings
     provider: Provider
     threads: int
+    silenced: tuple[tuple[int, int], ...] = ()
+    """(layer, head), from 0, of the heads that say nothing; only for bundles of kind `attention`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,16 @@ class Scored:
     table: pa.Table
 
 
-def open_model(job: ScoreJob) -> Model | Classifier:
+def open_model(job: ScoreJob) -> Model | Classifier | Attender:
     """The job's model, loaded: what it makes of a row is for its kind to say."""
     folder = local_bundle(job.bundle)
     bundle = read_bundle(folder)
     if bundle.kind == "text-classification":
         session = TextSession(folder, bundle, provider=job.provider, threads=job.threads)
         return Classifier(session, bundle.pad_id, len(bundle.labels))
+    if bundle.kind == "attention":
+        attending = AttentionSession(folder, bundle, provider=job.provider, threads=job.threads)
+        return Attender(attending, bundle.pad_id, len(bundle.labels), head_mask_of(bundle, job.silenced))
     masked = Session(folder, bundle, provider=job.provider, threads=job.threads)
     return Model(masked, bundle.pad_id, bundle.vocab_size, bundle.top_k)
 

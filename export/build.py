@@ -15,6 +15,7 @@ from evaluator.errors import BundleError
 from evaluator.score.bundle import BUNDLE_FILE, MODEL_FILE, Bundle, stamp_file, write_bundle
 from evaluator.types import ModelKind, Precision
 from export.agreement import Agreement, measure_agreement
+from export.attention import build_attention
 from export.classifier import build_classifier, is_classifier
 from export.convert import (
     TorchLogits,
@@ -89,9 +90,10 @@ def build_bundle(
         ready = work / "bundle"
         ready.mkdir()
         label = name or _short_name(found)
-        if (task or _kind_of(found)) == "text-classification":
+        kind = task or _kind_of(found)
+        if kind != "fill-mask":
             bundle = _build_classifier(
-                found, ready, work, label, precision, storage, trust_remote_code, allow_pickle, say
+                found, ready, work, label, kind, precision, storage, trust_remote_code, allow_pickle, say
             )
         else:
             bundle = _build(found, ready, work, label, precision, storage, k, trust_remote_code,
@@ -167,16 +169,17 @@ def _kind_of(source: Source) -> ModelKind:
 
 
 def _build_classifier(
-    source: Source, ready: Path, work: Path, name: str, precision: Precision, storage: Storage,
+    source: Source, ready: Path, work: Path, name: str, kind: ModelKind, precision: Precision, storage: Storage,
     trust_remote_code: bool, allow_pickle: bool, say: Say,
 ) -> Bundle:  # fmt: skip
-    """The bundle of a classifier, all its files in folder `ready`."""
+    """The bundle of a classifier, or of its attention, all its files in folder `ready`."""
     if precision != "fp32":
         raise BundleError(f"classifiers are not exported in {precision}", hint="use fp32; --storage fp16 halves it")
-    bundle = build_classifier(
-        source, ready, work, name, half=storage == "fp16", trust_remote_code=trust_remote_code,
-        allow_pickle=allow_pickle, say=say,
-    )  # fmt: skip
+    trust: dict[str, Any] = {"trust_remote_code": trust_remote_code, "allow_pickle": allow_pickle, "say": say}
+    if kind == "attention":
+        bundle = build_attention(source, ready, name, **trust)
+    else:
+        bundle = build_classifier(source, ready, work, name, half=storage == "fp16", **trust)
     _check_size(ready, bundle.parameters, half=storage == "fp16")
     write_bundle(ready, bundle)
     return bundle

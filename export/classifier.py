@@ -100,7 +100,9 @@ def build_classifier(
     )
 
 
-def load_classifier(source: Source, *, trust_remote_code: bool = False, allow_pickle: bool = False) -> Any:
+def load_classifier(
+    source: Source, *, trust_remote_code: bool = False, allow_pickle: bool = False, **options: Any
+) -> Any:
     """The checkpoint as a classifier in fp32. Errors: BundleError when it is none, or weights would be random."""
     try:
         with quiet():
@@ -111,6 +113,7 @@ def load_classifier(source: Source, *, trust_remote_code: bool = False, allow_pi
                 trust_remote_code=trust_remote_code,
                 use_safetensors=not (source.pickled and allow_pickle),
                 dtype=torch.float32,
+                **options,
             )
     except (OSError, ValueError, RuntimeError, KeyError, ImportError, AttributeError) as error:
         raise BundleError(

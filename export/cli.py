@@ -30,12 +30,14 @@ class TaskName(StrEnum):
     auto = "auto"
     fill_mask = "fill-mask"
     text_classification = "text-classification"
+    attention = "attention"
 
 
 TASKS: dict[TaskName, ModelKind | None] = {
     TaskName.auto: None,
     TaskName.fill_mask: "fill-mask",
     TaskName.text_classification: "text-classification",
+    TaskName.attention: "attention",
 }
 
 

@@ -10,7 +10,7 @@ from evaluator.encode.rows import hash_spans, offsets_of
 from evaluator.encode.tokenizer import TextPieces
 from evaluator.encode.unique import lists
 from evaluator.store import schemas
-from evaluator.types import Bools, Int8s, Int32s, Int64s
+from evaluator.types import Bools, Int8s, Int16s, Int32s, Int64s
 
 TOO_LONG = "too_long"
 _SALTS = (0x9216D5D98979FB1B, 0xD1310BA698DFB5AC)
@@ -23,6 +23,9 @@ class UniqueTexts:
     offsets: Int64s
     ids: Int32s
     types: Int8s
+    side: Int8s
+    word: Int16s
+    """As in `TextPieces`; empty when it has none."""
     row: Int64s
     n_pieces: Int64s
 
@@ -31,7 +34,7 @@ class UniqueTexts:
         return len(self.offsets) - 1
 
     def shard(self, first: int, last: int) -> pa.Table:
-        """Rows first … last - 1 as a TEXT_ROWS table."""
+        """Rows first … last - 1 as a TEXT_ROWS table, or as WORD_ROWS where the words of pieces are known."""
         offsets = self.offsets[first : last + 1]
         span = slice(offsets[0], offsets[-1])
         columns = [
@@ -39,7 +42,13 @@ class UniqueTexts:
             lists(offsets - offsets[0], self.ids[span], pa.int32()),
             lists(offsets - offsets[0], self.types[span], pa.int8()),
         ]
-        return pa.table(columns, schema=schemas.TEXT_ROWS)
+        if not len(self.word):
+            return pa.table(columns, schema=schemas.TEXT_ROWS)
+        columns += [
+            lists(offsets - offsets[0], values[span], kind)
+            for values, kind in ((self.side, pa.int8()), (self.word, pa.int16()))
+        ]
+        return pa.table(columns, schema=schemas.WORD_ROWS)
 
     def links(self, item_id: pa.ChunkedArray, first: int) -> pa.Table:
         """The TEXT_LINKS of items first … first + len(item_id) - 1."""
@@ -62,7 +71,10 @@ def unique_texts(parts: Sequence[TextPieces], limit: int) -> UniqueTexts:
     lengths = _joined([np.diff(p.offsets) for p in parts], np.int64)
     ids, types = _joined([p.ids for p in parts], np.int32), _joined([p.types for p in parts], np.int8)
     offsets = offsets_of(lengths)
+    side, word = _joined([p.side for p in parts], np.int8), _joined([p.word for p in parts], np.int16)
     marked = ids.astype(np.int64) + (types.astype(np.int64) << 40)
+    if len(word):
+        marked += ((side.astype(np.int64) + 1) << 44) + ((word.astype(np.int64) + 1) << 46)
     keys = [hash_spans(marked, offsets, salt) for salt in _SALTS]
     fits: Bools = lengths <= limit
     order = np.flatnonzero(fits)
@@ -73,7 +85,8 @@ def unique_texts(parts: Sequence[TextPieces], limit: int) -> UniqueTexts:
     row[order] = np.cumsum(new) - 1
     kept = order[new]
     at = np.arange(int(lengths[kept].sum())) + np.repeat(offsets[kept] - offsets_of(lengths[kept])[:-1], lengths[kept])
-    return UniqueTexts(offsets_of(lengths[kept]), ids[at], types[at], row, lengths)
+    own = (side[at], word[at]) if len(word) else (side, word)
+    return UniqueTexts(offsets_of(lengths[kept]), ids[at], types[at], *own, row, lengths)
 
 
 def _joined(parts: Sequence[np.ndarray], kind: type) -> np.ndarray:

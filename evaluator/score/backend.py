@@ -169,6 +169,36 @@ class TextSession:
         return logits
 
 
+class AttentionSession:
+    """A classifier that also says how its heads attend, heads silenced by an input. Not picklable."""
+
+    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
+        opened = Opened(folder, bundle, provider=provider, threads=threads, file=MODEL_FILE)
+        self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
+        self.pieces_run = 0
+        """Pieces given to the model so far, padding included."""
+        self._name = bundle.name
+        missing = {"input_ids", "attention_mask", "head_mask"} - self._inputs
+        if missing or not {"logits", "attention"} <= opened.outputs:
+            raise BundleError(
+                f"graph inputs or outputs are not those of attention: {', '.join(sorted(missing)) or 'outputs'}",
+                where=str(folder / MODEL_FILE),
+                hint="export the model again with --task attention",
+            )
+
+    def run(self, ids: Int64s, attention: Int64s, types: Int64s, head_mask: Float32s) -> tuple[Float32s, Float32s]:
+        """Logits (rows, labels) and attention (rows, layers, heads, length, length); `head_mask` is (layers, heads)."""
+        feeds = {"input_ids": ids, "attention_mask": attention, "token_type_ids": types, "head_mask": head_mask}
+        self.pieces_run += ids.size
+        try:
+            logits, weights = self._session.run(
+                ["logits", "attention"], {n: a for n, a in feeds.items() if n in self._inputs}
+            )
+        except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
+            raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
+        return logits, weights
+
+
 def _session_options(ort: ModuleType, threads: int) -> Any:
     """Options of a session on `threads` threads, 0 for every CPU this process may use."""
     options = ort.SessionOptions()

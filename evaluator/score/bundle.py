@@ -5,7 +5,9 @@ int64 [M], flat index into B*L; `gold_row`, `gold_id` int64 [Q], a row of M and 
 [M, k], `topk_logp` float32 [M, k], best first, ties by smaller id where the runtime allows; `gold_logp` float32 [Q];
 `gold_rank` int64 [Q], pieces strictly better.
 
-A bundle of kind `text-classification` has the first three inputs and one output, `logits` float32 [B, labels].
+A bundle of kind `text-classification` has the first three inputs and one output, `logits` float32 [B, labels]. One of
+kind `attention` has also the input `head_mask` float32 [layers, heads], 0 for a head that is to say nothing, and the
+output `attention` float32 [B, layers, heads, L, L], from the piece of the fourth axis to that of the fifth.
 """
 
 import hashlib
@@ -58,6 +60,9 @@ class Bundle(BaseModel):
     """Id of the unknown piece; None where the vocabulary has none (byte-level)."""
     top_k: int = Field(gt=0)
     """k of the graph's top-k, at most the vocabulary size; 1 for a classifier."""
+    layers: int = Field(default=0, ge=0)
+    heads: int = Field(default=0, ge=0)
+    """Layers and heads per layer of a bundle of kind `attention`; else 0."""
     precision: Precision = "fp32"
     opset: int
     parameters: int = 0
@@ -124,8 +129,10 @@ def _check_facts(bundle: Bundle, manifest: Path) -> None:
     for role, piece in (("mask_id", bundle.mask_id), ("pad_id", bundle.pad_id), ("unk_id", bundle.unk_id or 0)):
         if piece >= bundle.vocab_size:
             raise BundleError(f"{role} {piece} is outside the vocabulary of {bundle.vocab_size}", where=str(manifest))
-    if (bundle.kind == "text-classification") != bool(bundle.labels):
+    if (bundle.kind != "fill-mask") != bool(bundle.labels):
         raise BundleError(f"kind {bundle.kind} with {len(bundle.labels)} labels", where=str(manifest))
+    if (bundle.kind == "attention") != bool(bundle.layers * bundle.heads):
+        raise BundleError(f"kind {bundle.kind} with {bundle.layers} layers", where=str(manifest))
     if bundle.kind == "fill-mask" and bundle.mask_id < 0:
         raise BundleError("mask_id: none, and a masked language model needs one", where=str(manifest))
     if bundle.top_k > bundle.vocab_size:

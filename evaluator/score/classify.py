@@ -49,12 +49,12 @@ def classify_rows(table: pa.Table, model: Classifier, settings: ScoreSettings) -
     ):
         span = slice(starts[first], starts[last - 1] + lengths[last - 1])
         logits[first:last] = model.session.run(
-            *_padded(flat_ids[span], flat_types[span], lengths[first:last], model.pad_id)
+            *padded(flat_ids[span], flat_types[span], lengths[first:last], model.pad_id)
         )
-    return _collected(table["row"], logits)
+    return logits_table(table["row"], logits)
 
 
-def _padded(ids: Int64s, types: Int64s, lengths: Int64s, pad_id: int) -> tuple[Int64s, Int64s, Int64s]:
+def padded(ids: Int64s, types: Int64s, lengths: Int64s, pad_id: int) -> tuple[Int64s, Int64s, Int64s]:
     """`input_ids`, `attention_mask` and `token_type_ids` (rows, longest) of flat pieces."""
     attention = (np.arange(int(lengths.max())) < lengths[:, None]).astype(np.int64)
     padded_ids = np.full_like(attention, pad_id)
@@ -64,7 +64,8 @@ def _padded(ids: Int64s, types: Int64s, lengths: Int64s, pad_id: int) -> tuple[I
     return padded_ids, attention, padded_types
 
 
-def _collected(row: pa.ChunkedArray, logits: Float32s) -> pa.Table:
+def logits_table(row: pa.ChunkedArray, logits: Float32s) -> pa.Table:
+    """The LOGITS table of some rows; those with a non-finite logit are failed."""
     finite: Bools = np.asarray(np.isfinite(logits).all(axis=1))
     offsets = np.concatenate([[0], np.cumsum(np.where(finite, logits.shape[1], 0))]).astype(np.int64)
     return pa.table(

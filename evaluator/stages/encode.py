@@ -21,6 +21,13 @@ from evaluator.stages.prepare import demo_folder
 from evaluator.store.run import RunFolder, read_stage, write_stage
 from evaluator.types import ModelKind, Sentence, Spacing
 
+COMMANDS: dict[ModelKind, str] = {
+    "fill-mask": "morphorder run",
+    "text-classification": "morphorder wos run",
+    "attention": "morphorder wos heads",
+}
+"""What each kind of bundle is for."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
@@ -39,11 +46,10 @@ def open_models(names: tuple[str, ...], kind: ModelKind = "fill-mask") -> list[M
         folder = demo_folder() / "models" / name if name in BUNDLED_MODELS else local_bundle(name)
         models.append(ModelFolder(folder, read_bundle(folder), place=name if "://" in name else ""))
         if models[-1].bundle.kind != kind:
-            command = {"fill-mask": "morphorder run", "text-classification": "morphorder wos run"}
             raise BundleError(
-                f"a {models[-1].bundle.kind} model, expected {kind}",
+                f"a bundle of kind {models[-1].bundle.kind}, expected {kind}",
                 where=str(folder),
-                hint=f"use it with: {command[models[-1].bundle.kind]}",
+                hint=f"use it with {COMMANDS[models[-1].bundle.kind]}, or export the model with --task {kind}",
             )
     labels = [m.bundle.name for m in models]
     if repeated := next((n for n in labels if labels.count(n) > 1), None):

@@ -30,7 +30,12 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
 
 
 def score_shards(
-    rows: ShardSet, scored: ShardSet, model: ModelFolder, config: Config, reporter: Reporter
+    rows: ShardSet,
+    scored: ShardSet,
+    model: ModelFolder,
+    config: Config,
+    reporter: Reporter,
+    silenced: tuple[tuple[int, int], ...] = (),
 ) -> dict[str, Any]:
     """The facts of scoring any rows into any answers, by the engine of the config; only missing shards are scored."""
     encoded = read_stage(rows)
@@ -47,6 +52,7 @@ def score_shards(
         settings=settings_of(config),
         provider=config.scoring.provider,
         threads=config.scoring.threads,
+        silenced=silenced,
     )
     began = perf_counter()
     reports: list[ShardDone] = []

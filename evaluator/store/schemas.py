@@ -125,6 +125,16 @@ TEXT_ROWS = pa.schema(
 )
 """One distinct input of a classifier: piece ids with specials, and which of two texts each piece belongs to."""
 
+WORD_ROWS = pa.schema(
+    [
+        *TEXT_ROWS,
+        pa.field("side", pa.list_(pa.int8()), nullable=False),
+        pa.field("word", pa.list_(pa.int16()), nullable=False),
+    ]
+)
+"""A TEXT_ROWS row with, per piece, its text (0: the one that is reordered, 1: the other, -1: a special piece) and the
+number of its space-separated word there."""
+
 TEXT_LINKS = pa.schema(
     [
         pa.field("item_id", pa.uint64(), nullable=False),
@@ -143,6 +153,17 @@ LOGITS = pa.schema(
     ]
 )
 """One row's logits, in the order of the bundle's labels; empty when it failed."""
+
+ATTENDED = pa.schema(
+    [
+        *LOGITS,
+        pa.field("from_word", pa.list_(pa.int16()), nullable=False),
+        pa.field("to_word", pa.list_(pa.int16()), nullable=False),
+        pa.field("weight", pa.list_(pa.float32()), nullable=False),
+    ]
+)
+"""One row's logits, and head after head its strongest links from a word of the reordered text to a word of the other:
+`LINKS_PER_HEAD` of each (`evaluator.score.attend`), strongest first, -1 where there are fewer."""
 
 OUTCOMES = pa.schema(
     [

@@ -201,7 +201,7 @@ def test_mistakes_are_one_line(run: Run, bundles: Bundles, single: Path, tmp_pat
     with pytest.raises(ConfigError, match="no model"):
         run(single, [], texts=("sentence",))
     make_fake_bundle(tmp_path / "masked")
-    with pytest.raises(BundleError, match="a fill-mask model, expected text-classification"):
+    with pytest.raises(BundleError, match="a bundle of kind fill-mask, expected text-classification"):
         run(single, [tmp_path / "masked"], texts=("sentence",))
     run(single, [bundles("bag")], texts=("sentence",), draws=1)
     with pytest.raises(StoreError, match=r"other settings \(draws differ"):
