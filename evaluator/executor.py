@@ -33,7 +33,9 @@ class ScoreJob:
     provider: Provider
     threads: int
     silenced: tuple[tuple[int, int], ...] = ()
-    """(layer, head), from 0, of the heads that say nothing; only for bundles of kind `attention`."""
+    """(layer, head), from 0, of the heads that say nothing; this and the next only for bundles of kind `attention`."""
+    from_side: int = 0
+    """Of which of two texts, 0 or 1, links go from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def open_model(job: ScoreJob) -> Model | Classifier | Attender:
         return Classifier(session, bundle.pad_id, len(bundle.labels))
     if bundle.kind == "attention":
         attending = AttentionSession(folder, bundle, provider=job.provider, threads=job.threads)
-        return Attender(attending, bundle.pad_id, len(bundle.labels), head_mask_of(bundle, job.silenced))
+        return Attender(attending, bundle.pad_id, len(bundle.labels), head_mask_of(bundle, job.silenced), job.from_side)
     masked = Session(folder, bundle, provider=job.provider, threads=job.threads)
     return Model(masked, bundle.pad_id, bundle.vocab_size, bundle.top_k)
 

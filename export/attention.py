@@ -4,6 +4,7 @@ transformers' own eager attention is traced, because that is where a head mask a
 """
 
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,8 @@ def _trace(
     axes |= {"logits": {0: "batch"}, "attention": {0: "batch", 3: "length", 4: "length"}}
     try:
         with quiet(), torch.no_grad():
+            # The tracer that optimum uses too; the newer exporter needs a package of its own.
+            warnings.filterwarnings("ignore", "You are using the legacy", DeprecationWarning)
             torch.onnx.export(
                 wrapped, _tensors(names, batch, mask), str(path), input_names=list(names),
                 output_names=["logits", "attention"], dynamic_axes=axes, opset_version=OPSET, dynamo=False,

@@ -1,7 +1,7 @@
 """One shard of pairs with the attention of every head, reduced where it is computed to the strongest links of each.
 
-A *link* goes from a word of the reordered text to a word of the other. Its weight is the attention summed over the
-pieces of the word attended to and averaged over those of the word attending (Clark et al. 2019, section 4.1).
+A *link* goes from a word of the text that is reordered to a word of the other. Its weight is the attention summed over
+the pieces of the word attended to and averaged over those of the word attending (Clark et al. 2019, section 4.1).
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,6 +35,8 @@ class Attender:
     labels: int
     head_mask: Float32s
     """(layers, heads), 0 for a silenced head, else 1."""
+    from_side: int = 0
+    """Of which text, 0 or 1, the words are that links go from."""
 
     def score(self, table: pa.Table, settings: ScoreSettings, failed: Mapping[int, str]) -> pa.Table:
         """The ATTENDED table of a WORD_ROWS table; rows at the positions of `failed` are not run but failed so."""
@@ -60,6 +62,7 @@ def attend_rows(table: pa.Table, model: Attender, settings: ScoreSettings) -> pa
     lengths = np.asarray(columns["ids"].value_lengths(), dtype=np.int64)
     flat = {n: c.flatten().to_numpy(zero_copy_only=False).astype(np.int64) for n, c in columns.items()}
     starts = np.cumsum(lengths) - lengths
+    sides = np.where(flat["side"] < 0, -1, flat["side"] ^ model.from_side)
     heads = model.head_mask.size
     logits = np.zeros((len(lengths), model.labels), dtype=np.float32)
     links = np.full((2, len(lengths), heads, LINKS_PER_HEAD), -1, dtype=np.int16)
@@ -75,7 +78,7 @@ def attend_rows(table: pa.Table, model: Attender, settings: ScoreSettings) -> pa
             own = slice(starts[i], starts[i] + lengths[i])
             size = int(lengths[i])
             of_row = attention[i - first].reshape(heads, *attention.shape[-2:])[:, :size, :size]
-            links[0, i], links[1, i], weights[i] = strongest_links(of_row, flat["side"][own], flat["word"][own])
+            links[0, i], links[1, i], weights[i] = strongest_links(of_row, sides[own], flat["word"][own])
     answered = logits_table(table["row"], logits)
     finite = answered["failed"].is_null().to_numpy()
     sizes = np.where(finite, heads * LINKS_PER_HEAD, 0)
@@ -91,7 +94,7 @@ def attend_rows(table: pa.Table, model: Attender, settings: ScoreSettings) -> pa
 def strongest_links(attention: Float32s, side: Int64s, word: Int64s) -> tuple[Int16s, Int16s, Float32s]:
     """(from, to, weight), each (heads, LINKS_PER_HEAD): the strongest links of every head, ties by the words' numbers.
 
-    `attention` is (heads, pieces, pieces); `side` and `word` (pieces) say which text and word each piece is of.
+    `attention` is (heads, pieces, pieces); `side` (0: from, 1: to) and `word` (pieces) say what each piece is of.
     """
     heads = len(attention)
     ends = np.full((2, heads, LINKS_PER_HEAD), -1, dtype=np.int16)

@@ -35,7 +35,9 @@ def score_shards(
     model: ModelFolder,
     config: Config,
     reporter: Reporter,
+    *,
     silenced: tuple[tuple[int, int], ...] = (),
+    from_side: int = 0,
 ) -> dict[str, Any]:
     """The facts of scoring any rows into any answers, by the engine of the config; only missing shards are scored."""
     encoded = read_stage(rows)
@@ -53,6 +55,7 @@ def score_shards(
         provider=config.scoring.provider,
         threads=config.scoring.threads,
         silenced=silenced,
+        from_side=from_side,
     )
     began = perf_counter()
     reports: list[ShardDone] = []

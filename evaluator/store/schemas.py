@@ -132,8 +132,8 @@ WORD_ROWS = pa.schema(
         pa.field("word", pa.list_(pa.int16()), nullable=False),
     ]
 )
-"""A TEXT_ROWS row with, per piece, its text (0: the one that is reordered, 1: the other, -1: a special piece) and the
-number of its space-separated word there."""
+"""A TEXT_ROWS row with, per piece, its text (0 or 1, as the model reads them; -1: a special piece) and the number of
+its space-separated word there."""
 
 TEXT_LINKS = pa.schema(
     [
@@ -162,7 +162,7 @@ ATTENDED = pa.schema(
         pa.field("weight", pa.list_(pa.float32()), nullable=False),
     ]
 )
-"""One row's logits, and head after head its strongest links from a word of the reordered text to a word of the other:
+"""One row's logits, and head after head its strongest links from a word of one text to a word of the other:
 `LINKS_PER_HEAD` of each (`evaluator.score.attend`), strongest first, -1 where there are fewer."""
 
 OUTCOMES = pa.schema(

@@ -7,4 +7,6 @@ prepare         examples and items into the run folder     inputs            pie
 labels          the data's classes as the model's          outcomes          what the classifier said of every item
 select          dev-r: correctly classified, balanced      measures          word-order sensitivity, with intervals
 run, report     the whole flow; page, tables and JSON      cli               `morphorder wos …`
+heads, silence  alike words joined by heads; which are off heads_run, …      the flow and the report of heads
+order_task      the synthetic one-word-moved task
 """

@@ -1,4 +1,4 @@
-"""`morphorder wos run`: a classifier and a task in, word-order sensitivity out. `export` adds `wos train-order`."""
+"""`morphorder wos run | heads`: a classifier and a task in, sensitivity or heads out; `export` adds train-order."""
 
 import json
 import sys
@@ -9,6 +9,8 @@ import typer
 
 from evaluator.errors import ConfigError
 from evaluator.progress import ProgressStyle, Reporter
+from evaluator.wos.heads_report import findings as heads_findings
+from evaluator.wos.heads_run import run_heads
 from evaluator.wos.report import findings
 from evaluator.wos.run import run_wos
 from evaluator.wos.settings import WosConfig, read_settings
@@ -40,11 +42,6 @@ Threads = Annotated[
 ]
 Style = Annotated[str, typer.Option("--progress", help="auto, bar, lines, json or none.")]
 Json = Annotated[bool, typer.Option("--json", envvar="MORPHORDER_JSON", help="One JSON object on stdout.")]
-
-
-@app.callback()
-def _group() -> None:
-    """Keeps `run` a command of its own, however many there are."""
 
 
 @app.command("run")
@@ -104,3 +101,53 @@ def reporter_of(progress: str) -> Reporter:
     if style is None:
         raise ConfigError(f"no progress style {progress!r}", where="--progress", hint=f"one of {', '.join(STYLES)}")
     return Reporter(style)
+
+
+@app.command("heads")
+def heads_command(
+    task: Task,
+    out: Out = None,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", help="Bundle made with --task attention; repeat for more.")
+    ] = None,
+    columns: Columns = "",
+    change: Change = "",
+    silence: Annotated[str, typer.Option("--silence", help="How many heads are silenced, in turn.")] = "1,3,5,9",
+    heads: Annotated[str, typer.Option("--heads", help="Heads of your own choice: 0.7,1.9 (layer.head from 0).")] = "",
+    engine: EngineName = "",
+    threads: Threads = None,
+    progress: Style = "auto",
+    as_json: Json = False,
+) -> None:
+    """Find the attention heads that join equal or similar words of a pair; shuffle; silence them.
+
+    `morphorder wos heads pairs.tsv --columns question,sentence,label --model bundles/qnli-heads --out qnli-heads`
+    """
+    config = settings_of(task, out=out, model=model, columns=columns, change=change, engine=engine, threads=threads)
+    counts = [_whole(part, "--silence") for part in silence.split(",") if part.strip()]
+    result = run_heads(config, counts, _heads_of(heads), reporter_of(progress))
+    where = f"{result.folder}/report/report"
+    if as_json:
+        facts = {"ok": result.complete, "report": f"{where}.json", "problems": result.document["problems"]}
+        print(json.dumps(facts | {"models": result.document["models"]}))
+    else:
+        print("\n".join([*heads_findings(result.document), f"report: {where}.html"]))
+    for problem in result.document["problems"]:
+        print(f"look: {problem}", file=sys.stderr)
+    if not result.complete:
+        raise typer.Exit(1)
+
+
+def _heads_of(text: str) -> list[tuple[int, int]]:
+    found = []
+    for part in text.split(","):
+        if part.strip():
+            layer, _, head = part.partition(".")
+            found.append((_whole(layer, "--heads"), _whole(head, "--heads")))
+    return found
+
+
+def _whole(text: str, where: str) -> int:
+    if not text.strip().isdecimal():
+        raise ConfigError(f"{text!r} is no whole number", where=where, hint="1,3,5 or, for heads, 0.7,1.9")
+    return int(text)

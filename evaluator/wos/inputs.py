@@ -19,28 +19,29 @@ from evaluator.types import Float32s, Int64s
 TEXTS_PER_CALL = 20_000
 
 
-def encode_items(run: TextRun, model: ModelFolder, shards: int, *, shard_rows: int, reporter: Reporter) -> None:
-    """Writes the distinct rows of all items and the links to them, unless an earlier run left them."""
+def encode_items(
+    run: TextRun, model: ModelFolder, shards: int, *, shard_rows: int, reporter: Reporter, words: bool = False
+) -> None:
+    """Writes the distinct rows of all items and the links to them, unless an earlier run left them.
+
+    `words`: as WORD_ROWS, the two texts as the model reads them.
+    """
     bundle = model.bundle
-    rows, links = run.rows(bundle.tokenizer_fingerprint), run.links(bundle.tokenizer_fingerprint)
+    rows, links = (
+        (run.word_rows if words else run.rows)(bundle.tokenizer_fingerprint),
+        run.links(bundle.tokenizer_fingerprint),
+    )
     done = read_stage(rows)
     if done is not None and rows.are_done(done["shards"]) and links.are_done(shards):
         return
-    path = model.folder / TOKENIZER_FILE
-    encoder = TextEncoder(path.read_bytes(), where=str(path))
-    if encoder.vocabulary_size() > bundle.vocab_size:
-        raise BundleError(
-            f"tokenizer has {encoder.vocabulary_size()} pieces, the model {bundle.vocab_size}",
-            where=str(path),
-            hint="the tokenizer belongs to another model: export again from one folder",
-        )
+    encoder = open_encoder(model)
     items = [run.items().read(shard) for shard in range(shards)]
     parts = []
     with reporter.stage(f"encode {bundle.name}", sum(t.num_rows for t in items), "items") as meter:
         for table in items:
             for begin in range(0, table.num_rows, TEXTS_PER_CALL):
                 some = table.slice(begin, TEXTS_PER_CALL)
-                parts.append(encoder.encode(some["text"].to_pylist(), some["other"].to_pylist()))
+                parts.append(encoder.encode(some["text"].to_pylist(), some["other"].to_pylist(), words=words))
                 meter.advance(some.num_rows)
     unique = unique_texts(parts, bundle.max_pieces)
     first = 0
@@ -51,6 +52,20 @@ def encode_items(run: TextRun, model: ModelFolder, shards: int, *, shard_rows: i
     for shard in range(row_shards):
         rows.write(shard, unique.shard(shard * shard_rows, min((shard + 1) * shard_rows, unique.count)))
     write_stage(rows, {"shards": row_shards, "rows": unique.count, "shard_rows": shard_rows})
+
+
+def open_encoder(model: ModelFolder) -> TextEncoder:
+    """The model's tokenizer for whole texts. Errors: BundleError when it can give ids that the model does not have."""
+    bundle = model.bundle
+    path = model.folder / TOKENIZER_FILE
+    encoder = TextEncoder(path.read_bytes(), where=str(path))
+    if encoder.vocabulary_size() > bundle.vocab_size:
+        raise BundleError(
+            f"tokenizer has {encoder.vocabulary_size()} pieces, the model {bundle.vocab_size}",
+            where=str(path),
+            hint="the tokenizer belongs to another model: export again from one folder",
+        )
+    return encoder
 
 
 def score_items(
