@@ -7,6 +7,7 @@ prepare         examples and items into the run folder     inputs            pie
 labels          the data's classes as the model's          outcomes          what the classifier said of every item
 select          dev-r: correctly classified, balanced      measures          word-order sensitivity, with intervals
 run, report     the whole flow; page, tables and JSON      cli               `morphorder wos …`
-heads, silence  alike words joined by heads; which are off heads_run, …      the flow and the report of heads
-order_task      the synthetic one-word-moved task
+attribution, _run, _report    what words are worth (LIME), before and after; with a lexicon of polarity
+heads, silence, _run, _report    heads that join alike words; what silencing them costs
+order_task      the synthetic task of one word moved, which `export` fine-tunes on
 """

@@ -1,4 +1,4 @@
-"""`morphorder wos run | heads`: a classifier and a task in, sensitivity or heads out; `export` adds train-order."""
+"""`morphorder wos run | attribute | heads`: what a classifier makes of reordered inputs; `export` adds train-order."""
 
 import json
 import sys
@@ -9,8 +9,11 @@ import typer
 
 from evaluator.errors import ConfigError
 from evaluator.progress import ProgressStyle, Reporter
+from evaluator.wos.attribution_report import findings as attribution_findings
+from evaluator.wos.attribution_run import run_attribution
 from evaluator.wos.heads_report import findings as heads_findings
 from evaluator.wos.heads_run import run_heads
+from evaluator.wos.lexicon import read_lexicon
 from evaluator.wos.report import findings
 from evaluator.wos.run import run_wos
 from evaluator.wos.settings import WosConfig, read_settings
@@ -151,3 +154,37 @@ def _whole(text: str, where: str) -> int:
     if not text.strip().isdecimal():
         raise ConfigError(f"{text!r} is no whole number", where=where, hint="1,3,5 or, for heads, 0.7,1.9")
     return int(text)
+
+
+@app.command("attribute")
+def attribute_command(
+    task: Task,
+    out: Out = None,
+    model: Models = None,
+    columns: Columns = "",
+    change: Change = "",
+    samples: Annotated[int, typer.Option("--samples", min=10, max=30000, help="Inputs per example and order.")] = 1000,
+    n: Annotated[int, typer.Option("--n", min=1, help="Examples of dev-r, by lot.")] = 100,
+    lexicon: Annotated[str, typer.Option("--lexicon", help="word TAB positive|negative, for the polarity table.")] = "",
+    threads: Threads = None,
+    progress: Style = "auto",
+    as_json: Json = False,
+) -> None:
+    """What each word is worth to the classifier, before and after a shuffle (LIME, through the same engine).
+
+    `morphorder wos attribute dev.tsv --columns sentence,label --model bundles/sst2 --lexicon words.tsv --out why`
+    """
+    config = settings_of(task, out=out, model=model, columns=columns, change=change, threads=threads)
+    words = read_lexicon(Path(lexicon)) if lexicon else None
+    result = run_attribution(config, samples=samples, n=n, lexicon=words, reporter=reporter_of(progress))
+    where = f"{result.folder}/report/report"
+    if as_json:
+        kept = [{k: v for k, v in m.items() if k != "examples"} for m in result.document["models"]]
+        facts = {"ok": result.complete, "report": f"{where}.json", "problems": result.document["problems"]}
+        print(json.dumps(facts | {"models": kept}))
+    else:
+        print("\n".join([*attribution_findings(result.document), f"report: {where}.html"]))
+    for problem in result.document["problems"]:
+        print(f"look: {problem}", file=sys.stderr)
+    if not result.complete:
+        raise typer.Exit(1)

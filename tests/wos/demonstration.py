@@ -53,7 +53,8 @@ def main() -> None:
         work.mkdir(parents=True, exist_ok=True)
         began = perf_counter()
         tuning = Tuning(epochs=arguments.epochs, learning_rate=arguments.rate)
-        fine_tune(arguments.checkpoint, task.labelled(), work / "checkpoint", tuning)
+        if not (work / "checkpoint/config.json").is_file():
+            fine_tune(arguments.checkpoint, task.labelled(), work / "checkpoint", tuning)
         trained_s = perf_counter() - began
         build_bundle(work / "checkpoint", work / "bundle", name=task.name, force=True)
         data = task.write(work / "test.jsonl")
