@@ -44,7 +44,8 @@ DEFINITIONS = (
     ("draws", "draws", "Lowest and highest figure of one draw alone: one order of every example."),
     ("n", "n",
      "Examples. Intervals are Wilson's with Kish's effective size: an example's draws are one cluster, and each "
-     "example has draws of its own, so that they cover both. For rank correlations: bootstrap over examples."),
+     "example has draws of its own, so that they cover both. That classes were balanced is not used: they are rather "
+     "wide where one class is kept and the other lost. For rank correlations: bootstrap over examples."),
 )  # fmt: skip
 
 
@@ -233,12 +234,13 @@ def _body(document: Row, tables: Sequence[Table]) -> Html:
         el("p", "Reproduce ", el("code", document["manifest"]["command"], class_="command")),
         class_="top",
     )
-    first, *rest = tables
+    folding = ("steps", "published")
+    first, rest = ([t for t in tables if (t.name in folding) == late] for late in (False, True))
     main = el(
         "main",
         section("health", "Health", el("dl", (el("div", el("dt", k), el("dd", v)) for k, v in _facts(document)),
                                        class_="facts")),
-        section("results", "Results", table_html(first)),
+        section("results", "Results", [table_html(t) for t in first]),
         section("beside", "Beside it", [folded(t.caption, table_html(t, heading=False)) for t in rest]),
         section("definitions", "Definitions", el("dl", ((el("dt", t, id=f"def-{a}"), el("dd", s))
                                                         for a, t, s in DEFINITIONS), class_="defs")),

@@ -146,10 +146,12 @@ def _manifest(
     """What was measured with what. Holds no path beyond file names."""
     settings = config.model_dump(mode="json", exclude={"out", "ray", "engine", "scoring", "models"})
     settings |= {"data": Path(config.data).name, "tags": Path(config.tags).name}
-    names = " ".join(f"--model {m.bundle.name}" for m in models)
+    flags = "" if config.glue and not config.texts else f" --columns {','.join((*config.columns, config.label))}"
+    flags += f" --change {config.changed}" if len(config.columns) > 1 else ""
+    flags += "".join(f" --model {m.bundle.name}" for m in models)
     return {
         "versions": versions(),
-        "command": f"morphorder wos run {Path(config.data).name} {names}",
+        "command": f"morphorder wos run {Path(config.data).name}{flags} --draws {config.draws} --out RUN",
         "config": settings | {"change": config.changed, "texts": list(config.columns)},
         "data_sha256": task.sha256,
         "engine": config.engine,
