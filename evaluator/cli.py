@@ -249,13 +249,21 @@ app.command("audit")(audit_command)
 
 
 def _add_installed_commands() -> None:
-    """Mounts what packages registered in the entry-point group `morphorder.commands`: a Typer app or a function."""
+    """Mounts what packages registered in the entry-point group `morphorder.commands`: a Typer app or a function.
+
+    `group.name` adds a command to the group of another package: `wos.train-order` is `morphorder wos train-order`.
+    """
+    groups = {"": app}
     for entry in sorted(entry_points(group="morphorder.commands"), key=lambda e: e.name):
+        group, _, name = entry.name.rpartition(".")
+        if group not in groups:
+            continue
         found = entry.load()
         if isinstance(found, typer.Typer):
-            app.add_typer(found, name=entry.name)
+            groups[name] = found
+            groups[group].add_typer(found, name=name)
         else:
-            app.command(entry.name)(found)
+            groups[group].command(name)(found)
 
 
 @app.callback(invoke_without_command=True)

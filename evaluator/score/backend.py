@@ -26,6 +26,7 @@ PROVIDER_OPTIONS: dict[Provider, dict[str, str]] = {
 INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "mask_pos", "gold_row", "gold_id"})
 CPU_FACTS = Path("/proc/cpuinfo")
 OUTPUTS = ("topk_ids", "topk_logp", "gold_logp", "gold_rank")
+TEXT_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,10 @@ class Answers:
     gold_rank: Int64s  # (golds,)
 
 
-class Session:
-    """An onnxruntime session with explicit provider and threads. Not picklable: made where it is used."""
+class Opened:
+    """A graph loaded on the provider that was asked for and no other, with explicit threads."""
 
-    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
+    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider, threads: int, file: str) -> None:
         ort = _onnxruntime()
         wanted = PROVIDERS[provider]
         if bundle.precision == "int8" and provider == "cpu" and saturates_int8():
@@ -58,32 +59,41 @@ class Session:
             )
         if provider == "cuda" and hasattr(ort, "preload_dlls"):
             ort.preload_dlls()  # finds the CUDA libraries that came as wheels, whatever was imported before
-        if strays := external_locations(folder / MODEL_FILE) - set(bundle.files):
+        if strays := external_locations(folder / file) - set(bundle.files):
             raise BundleError(
                 f"the graph keeps weights in {min(strays)!r}, which is no file of the bundle",
-                where=str(folder / MODEL_FILE),
+                where=str(folder / file),
                 hint="export the model again; do not use a graph that reaches outside its folder",
             )
         try:
-            self._session = ort.InferenceSession(
-                str(folder / MODEL_FILE),
+            self.session = ort.InferenceSession(
+                str(folder / file),
                 _session_options(ort, threads),
                 providers=[(wanted, PROVIDER_OPTIONS[provider])],
             )
         except Exception as error:  # onnxruntime raises many unrelated types for a bad graph
             raise BundleError(f"onnxruntime cannot load the graph: {_first_line(error)}", where=str(folder)) from error
-        self.provider = str(self._session.get_providers()[0])
+        self.provider = str(self.session.get_providers()[0])
         if self.provider != wanted:
             raise UserError(
                 f"asked for {wanted}, got {self.provider}", where=bundle.name, hint="see: morphorder doctor"
             )
+        self.inputs = {i.name for i in self.session.get_inputs()}
+        self.outputs = {o.name for o in self.session.get_outputs()}
+
+
+class Session:
+    """A masked language model as a session with a masked head. Not picklable: made where it is used."""
+
+    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
+        opened = Opened(folder, bundle, provider=provider, threads=threads, file=MODEL_FILE)
+        self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
         self.pieces_run = 0
         """Pieces given to the model so far, padding included."""
         self._device = provider if provider == "cuda" else ""
         self._name = bundle.name
-        self._inputs = {i.name for i in self._session.get_inputs()}
         missing = {"input_ids", "attention_mask", "mask_pos", "gold_row", "gold_id"} - self._inputs
-        if extra := (self._inputs - INPUTS) | missing | (set(OUTPUTS) - {o.name for o in self._session.get_outputs()}):
+        if extra := (self._inputs - INPUTS) | missing | (set(OUTPUTS) - opened.outputs):
             raise BundleError(
                 f"graph inputs or outputs are not those of a masked head: {', '.join(sorted(extra))}",
                 where=str(folder / MODEL_FILE),
@@ -130,6 +140,71 @@ class Session:
             binding.bind_output(name, device)
         self._session.run_with_iobinding(binding)
         return list(binding.copy_outputs_to_cpu())
+
+
+class TextSession:
+    """A classifier as a session: whole inputs in, one row of logits each out. Not picklable."""
+
+    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
+        opened = Opened(folder, bundle, provider=provider, threads=threads, file=MODEL_FILE)
+        self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
+        self.pieces_run = 0
+        """Pieces given to the model so far, padding included."""
+        self._name = bundle.name
+        self._labels = len(bundle.labels)
+        missing = {"input_ids", "attention_mask"} - self._inputs
+        if extra := (self._inputs - TEXT_INPUTS) | missing | ({"logits"} - opened.outputs):
+            raise BundleError(
+                f"graph inputs or outputs are not those of a classifier: {', '.join(sorted(extra))}",
+                where=str(folder / MODEL_FILE),
+                hint="export the model again",
+            )
+
+    def run(self, ids: Int64s, attention: Int64s, types: Int64s) -> Float32s:
+        """The logits (rows, labels) of a batch; ids, attention and types are (rows, length)."""
+        feeds = {"input_ids": ids, "attention_mask": attention, "token_type_ids": types}
+        self.pieces_run += ids.size
+        try:
+            logits: Float32s = self._session.run(["logits"], {n: a for n, a in feeds.items() if n in self._inputs})[0]
+        except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
+            raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
+        if logits.shape != (len(ids), self._labels):
+            raise BundleError(
+                f"the graph answers {logits.shape} for {len(ids)} inputs, bundle.json names {self._labels} labels",
+                where=self._name,
+                hint="export the model again",
+            )
+        return logits
+
+
+class AttentionSession:
+    """A classifier that also says how its heads attend, heads silenced by an input. Not picklable."""
+
+    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
+        opened = Opened(folder, bundle, provider=provider, threads=threads, file=MODEL_FILE)
+        self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
+        self.pieces_run = 0
+        """Pieces given to the model so far, padding included."""
+        self._name = bundle.name
+        missing = {"input_ids", "attention_mask", "head_mask"} - self._inputs
+        if missing or not {"logits", "attention"} <= opened.outputs:
+            raise BundleError(
+                f"graph inputs or outputs are not those of attention: {', '.join(sorted(missing)) or 'outputs'}",
+                where=str(folder / MODEL_FILE),
+                hint="export the model again with --task attention",
+            )
+
+    def run(self, ids: Int64s, attention: Int64s, types: Int64s, head_mask: Float32s) -> tuple[Float32s, Float32s]:
+        """Logits (rows, labels) and attention (rows, layers, heads, length, length); `head_mask` is (layers, heads)."""
+        feeds = {"input_ids": ids, "attention_mask": attention, "token_type_ids": types, "head_mask": head_mask}
+        self.pieces_run += ids.size
+        try:
+            logits, weights = self._session.run(
+                ["logits", "attention"], {n: a for n, a in feeds.items() if n in self._inputs}
+            )
+        except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
+            raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
+        return logits, weights
 
 
 def _session_options(ort: ModuleType, threads: int) -> Any:

@@ -19,9 +19,28 @@ from evaluator.store.shards import ShardSet
 
 def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter) -> dict[str, Any]:
     """The facts of the finished score stage: `rows`, `failed`, `provider`, `wall_s`. Only missing shards are scored."""
+    if config.k > model.bundle.top_k:
+        raise ConfigError(
+            f"k = {config.k}, but the graph of {model.bundle.name} keeps {model.bundle.top_k} pieces per mask",
+            where="k",
+            hint="lower k",
+        )
     tokenizer = model.bundle.tokenizer_fingerprint
-    rows = run.rows(tokenizer)
     scored = run.scored(tokenizer, model.bundle.fingerprint, config.k)
+    return score_shards(run.rows(tokenizer), scored, model, config, reporter)
+
+
+def score_shards(
+    rows: ShardSet,
+    scored: ShardSet,
+    model: ModelFolder,
+    config: Config,
+    reporter: Reporter,
+    *,
+    silenced: tuple[tuple[int, int], ...] = (),
+    from_side: int = 0,
+) -> dict[str, Any]:
+    """The facts of scoring any rows into any answers, by the engine of the config; only missing shards are scored."""
     encoded = read_stage(rows)
     if encoded is None:
         raise StoreError("its rows are not finished", where=str(rows.location), hint="run: morphorder encode")
@@ -29,12 +48,6 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
     pending = [s for s in shards if not is_scored(scored, s, encoded)]
     if not pending and (done := read_stage(scored)) is not None:
         return done
-    if config.k > model.bundle.top_k:
-        raise ConfigError(
-            f"k = {config.k}, but the graph of {model.bundle.name} keeps {model.bundle.top_k} pieces per mask",
-            where="k",
-            hint="lower k",
-        )
     job = ScoreJob(
         bundle=model.place or str(model.folder),
         rows=rows,
@@ -42,6 +55,8 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
         settings=settings_of(config),
         provider=config.scoring.provider,
         threads=config.scoring.threads,
+        silenced=silenced,
+        from_side=from_side,
     )
     began = perf_counter()
     reports: list[ShardDone] = []
