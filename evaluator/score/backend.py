@@ -42,7 +42,7 @@ class Answers:
 class Opened:
     """A graph loaded on the provider that was asked for and no other, with explicit threads."""
 
-    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider, threads: int, file: str) -> None:
+    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider, threads: int) -> None:
         ort = _onnxruntime()
         wanted = PROVIDERS[provider]
         if bundle.precision == "int8" and provider == "cpu" and saturates_int8():
@@ -59,15 +59,15 @@ class Opened:
             )
         if provider == "cuda" and hasattr(ort, "preload_dlls"):
             ort.preload_dlls()  # finds the CUDA libraries that came as wheels, whatever was imported before
-        if strays := external_locations(folder / file) - set(bundle.files):
+        if strays := external_locations(folder / MODEL_FILE) - set(bundle.files):
             raise BundleError(
                 f"the graph keeps weights in {min(strays)!r}, which is no file of the bundle",
-                where=str(folder / file),
+                where=str(folder / MODEL_FILE),
                 hint="export the model again; do not use a graph that reaches outside its folder",
             )
         try:
             self.session = ort.InferenceSession(
-                str(folder / file),
+                str(folder / MODEL_FILE),
                 _session_options(ort, threads),
                 providers=[(wanted, PROVIDER_OPTIONS[provider])],
             )
@@ -86,7 +86,7 @@ class Session:
     """A masked language model as a session with a masked head. Not picklable: made where it is used."""
 
     def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
-        opened = Opened(folder, bundle, provider=provider, threads=threads, file=MODEL_FILE)
+        opened = Opened(folder, bundle, provider=provider, threads=threads)
         self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
         self.pieces_run = 0
         """Pieces given to the model so far, padding included."""
@@ -146,7 +146,7 @@ class TextSession:
     """A classifier as a session: whole inputs in, one row of logits each out. Not picklable."""
 
     def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
-        opened = Opened(folder, bundle, provider=provider, threads=threads, file=MODEL_FILE)
+        opened = Opened(folder, bundle, provider=provider, threads=threads)
         self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
         self.pieces_run = 0
         """Pieces given to the model so far, padding included."""
@@ -181,7 +181,7 @@ class AttentionSession:
     """A classifier that also says how its heads attend, heads silenced by an input. Not picklable."""
 
     def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
-        opened = Opened(folder, bundle, provider=provider, threads=threads, file=MODEL_FILE)
+        opened = Opened(folder, bundle, provider=provider, threads=threads)
         self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
         self.pieces_run = 0
         """Pieces given to the model so far, padding included."""

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
+from evaluator.store.run import fingerprint
 from evaluator.treebank.read import read_treebank
 from evaluator.treebank.sources import find_sources
 from evaluator.wos.words import Tagger
@@ -17,6 +18,8 @@ class NounRule:
 
     tag: Tagger
     said: str
+    mark: str = ""
+    """What tells it from the rule of another treebank."""
 
 
 def noun_rule(treebank: str) -> NounRule:
@@ -39,7 +42,8 @@ def noun_rule(treebank: str) -> NounRule:
     def tag(word: str, is_first: bool) -> str:
         return tags.get(word) or tags.get(word.casefold()) or "X"
 
-    return NounRule(tag, f"the most frequent tag of a word in {', '.join(s.name for s in sources)}")
+    said = f"the most frequent tag of a word in {', '.join(s.name for s in sources)}"
+    return NounRule(tag, said, fingerprint(sorted(tags.items())))
 
 
 def _by_capital(word: str, is_first: bool) -> str:

@@ -70,7 +70,7 @@ def prepare(config: WosConfig, reporter: Reporter) -> tuple[TextRun, TaskData]:
     task = read_task(config)
     settings = config.item_settings()
     rule = noun_rule(config.tags)
-    mark = fingerprint(WOS_VERSION, settings, task.sha256, rule.said)
+    mark = fingerprint(WOS_VERSION, settings, task.sha256, rule.said, rule.mark)
     run = TextRun(RunFolder.create(config.out, mark, settings))
     done = read_stage(run.items())
     if done is not None and run.items().are_done(done["shards"]) and run.examples().are_done(done["shards"]):

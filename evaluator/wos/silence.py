@@ -40,7 +40,11 @@ def silences(
     if chosen:
         found.append(Silence("chosen", tuple(sorted(chosen))))
     quarter = max(1, layers // 4)
-    found.append(Silence(f"first {quarter} layers", _places(range(quarter * per_layer), per_layer)))
+    found.append(
+        Silence(
+            f"first {quarter} layers" if quarter > 1 else "first layer", _places(range(quarter * per_layer), per_layer)
+        )
+    )
     found.append(Silence("all", _places(range(total), per_layer)))
     return found
 

@@ -62,8 +62,9 @@ def read_task(config: WosConfig, split: str = "") -> TaskData:
         raise DatasetError("no such task or kind of file", where=config.data, hint=known)
     if not path.is_file():
         raise DatasetError("no such file", where=config.data)
-    records = _records(path, wanted)
-    rows = tuple(_row(values, wanted, where, units) for where, values, units in records)
+    rows = tuple(_row(values, wanted, where, units) for where, values, units in _records(path, wanted))
+    if not rows:
+        raise DatasetError("holds no rows", where=config.data, hint="a header, then one example a line")
     return TaskData(path.stem, rows, hashlib.sha256(path.read_bytes()).hexdigest())
 
 

@@ -205,7 +205,7 @@ def test_links_of_less_than_three_words_and_of_none() -> None:
 def test_what_is_silenced_is_addressed() -> None:
     found = silences([5, 1, 0], [1, 3, 9], 3, 4, seed=0)
     assert [s.name for s in found] == [
-        "none", "1 that win most", "1 by lot", "3 that win most", "3 by lot", "9 by lot", "first 1 layers", "all",
+        "none", "1 that win most", "1 by lot", "3 that win most", "3 by lot", "9 by lot", "first layer", "all",
     ]  # fmt: skip
     assert found[1].heads == ((1, 1),) and found[3].heads == ((0, 0), (0, 1), (1, 1))
     assert set(found[2].heads) < set(found[4].heads) < set(found[5].heads) and len(set(found[5].heads)) == 9

@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.stats import spearmanr
 
 from evaluator.errors import BundleError, ConfigError, DatasetError, StoreError
+from evaluator.wos.labels import golds_of
 from evaluator.wos.run import WosRun
+from evaluator.wos.settings import WosConfig
 from tests.fake_bundle import make_fake_bundle
 from tests.wos.conftest import made_up, write_tsv, wrong_some
-from tests.wos.fake_classifiers import Rule, class_of, score_of
+from tests.wos.fake_classifiers import Rule, class_of, make_classifier, score_of
 
 Run = Callable[..., WosRun]
 Bundles = Callable[..., Path]
@@ -189,6 +192,44 @@ def test_two_models_are_measured_side_by_side(run: Run, bundles: Bundles, single
     assert {"report.json", "report.html", "report.md", "outcomes.parquet", "tables/rows-exact.csv"} <= names
     assert {f"tables/{t}.{s}" for t in ("sensitivity", "unfiltered", "kept", "steps") for s in ("csv", "tex")} <= names
     assert json.loads((report / "report.json").read_text("utf-8"))["rows"] == result.document["rows"]
+
+
+def test_nouns_of_a_treebank_are_swapped_by_their_tags(run: Run, bundles: Bundles, tmp_path: Path) -> None:
+    tagged = [("alpha", "NOUN"), ("w1", "VERB"), ("beta", "NOUN"), ("w2", "ADP"), ("w3", "NOUN"), (".", "PUNCT")]
+    lines = "".join(f"{i}\t{w}\t{w}\t{t}\t_\t_\t{i - 1}\tdep\t_\t_\n" for i, (w, t) in enumerate(tagged, 1))
+    data = tmp_path / "t.conllu"
+    data.write_text(f"# sent_id = 1\n# label = yes\n{lines}\n", encoding="utf-8")
+    result = run(data, [bundles("order")], draws=20)
+    assert result.document["nouns"] == "the treebank's own tags"
+    swapped = {o["text"] for o in outcomes(result) if o["condition"] == "noun_swap"}
+    assert swapped == {"beta w1 alpha w2 w3 .", "w3 w1 beta w2 alpha .", "alpha w1 w3 w2 beta ."}
+    kept = next(k for k in result.document["kept"] if (k["condition"], k["label"]) == ("noun_swap", "yes"))
+    own = [class_of("order", words(o["text"])) for o in outcomes(result) if o["condition"] == "noun_swap"]
+    assert kept["kept"] == pytest.approx(np.mean(own)) and row(result, "ngram1")["reason"] == "one_class"
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "model", "expected"),
+    [
+        (["0", "1"], (), ("LABEL_0", "LABEL_1"), [0, 1]),
+        (["1.0", "0"], (), ("no", "yes"), [1, 0]),
+        (["Yes", "no"], (), ("no", "yes"), [1, 0]),
+        (
+            ["0", "1", "2"],
+            ("entailment", "neutral", "contradiction"),
+            ("CONTRADICTION", "NEUTRAL", "ENTAILMENT"),
+            [2, 1, 0],
+        ),
+        (["0", "1"], ("a", "b"), ("LABEL_0", "LABEL_1"), [0, 1]),
+        (["1", "0"], (), ("1", "0"), [0, 1]),
+    ],
+)
+def test_labels_are_matched_by_name_then_by_number(
+    labels: list[str], names: tuple[str, ...], model: tuple[str, ...], expected: list[int], tmp_path: Path
+) -> None:
+    bundle = make_classifier(tmp_path, "bag", labels=model)
+    examples = pa.table({"label": labels, "source": [f"f:{i}" for i in range(len(labels))]})
+    assert golds_of(examples, bundle, WosConfig(data="x.tsv"), names).tolist() == expected
 
 
 def test_published_numbers_stand_beside_ours(run: Run, bundles: Bundles, single: Path) -> None:

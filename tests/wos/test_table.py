@@ -62,6 +62,7 @@ def test_a_treebank_has_its_comments_as_columns(tmp_path: Path) -> None:
         ("t.jsonl", "[1]", r"t.jsonl:1: not a JSON object"),
         ("t.jsonl", '{"a": "x"}', r"t.jsonl:1: no column 'b'"),
         ("t.parquet", "no", r"t.parquet: not Parquet"),
+        ("t.tsv", "a\tb\ty\n", r"t.tsv: holds no rows"),
         ("t.txt", "", r"t.txt: no such task or kind of file"),
         ("t.csv", b"\xff", r"t.csv: cannot be read"),
     ],
