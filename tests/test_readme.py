@@ -12,6 +12,7 @@ from evaluator.config import read_config
 from tests.conftest import ROOT
 
 GROUPS = ("cloze", "wos")
+"""Commands that have commands of their own."""
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -36,7 +37,7 @@ def test_there_are_examples() -> None:
 @pytest.mark.parametrize("command", commands(), ids=lambda c: " ".join(c)[:60])
 def test_commands_take_the_flags_shown(command: list[str]) -> None:
     flags = [word for word in command if word.startswith("--")]
-    path = command[1:3] if command[1] in GROUPS else [command[1]]
+    path = command[1:3] if command[1] in GROUPS else command[1:2]
     shown = subprocess.run(
         [sys.executable, "-m", "evaluator", *path, "--help"], capture_output=True, text=True, check=True
     ).stdout

@@ -11,6 +11,7 @@ from evaluator.report.comparisons import comparisons
 from evaluator.report.document import Document
 from evaluator.report.examples import AT_LEAST, MAX_BYTES, OUTCOMES_IN_WORDS, Sample
 from evaluator.report.formats import count, json_for_script, number
+from evaluator.report.joined import Joined, joined_body
 from evaluator.report.markup import Child, Html, el, join
 from evaluator.report.panels import Figure
 from evaluator.report.records import packed, within
@@ -175,6 +176,11 @@ def comparison_block(document: Document) -> Html | None:
     return section("comparisons", "Comparisons", blocks) if blocks else None
 
 
+def joined_block(joined: Joined) -> Html:
+    """A block for the results of another task, of a run that lies in this one's folder."""
+    return section(joined.anchor, joined.title, joined_body(joined))
+
+
 def example_block(sample: Sample, *, with_text: bool, room: int) -> Html:
     """Block 5: 50 cards in the page, and as many sampled items as fit into `room` bytes as data for the script."""
     if not sample.examples:
@@ -208,9 +214,11 @@ def example_block(sample: Sample, *, with_text: bool, room: int) -> Html:
     )
 
 
-def definitions(document: Document) -> Html:
-    """Block 6: every formula once, and what S and I cannot say."""
-    terms = [(el("dt", term, id=f"def-{anchor}"), el("dd", said)) for anchor, term, said in words.definitions(document)]
+def definitions(document: Document, joined: Sequence[Joined] = ()) -> Html:
+    """Block 6: every formula once, and what S and I cannot say; then those of the blocks that were joined."""
+    more = dict.fromkeys(definition for block in joined for definition in block.definitions)
+    listed = [*words.definitions(document), *more]
+    terms = [(el("dt", term, id=f"def-{anchor}"), el("dd", said)) for anchor, term, said in listed]
     limits = (
         "S and I compare accuracies. Where A(orig) is small, S swings with a handful of items and I stays near 0, "
         "whatever the model does: such cells are hatched, with the reason. Differences between languages also carry "

@@ -30,7 +30,7 @@
   const compare = (x, y) => x - y || String(x).localeCompare(String(y), "en");
   for (const data of every("table.data")) {
     const heads = [...data.tHead.rows[0].cells];
-    heads.forEach((head, i) => {
+    if (data.rows.length > 3) heads.forEach((head, i) => {
       const sorter = button({ type: "button", "aria-label": "Sort by " + head.textContent }, "↕");
       sorter.onclick = () => {
         const down = head.getAttribute("aria-sort") !== "descending", rows = [...data.tBodies[0].rows];

@@ -8,6 +8,7 @@ from importlib import resources
 from evaluator.report import blocks
 from evaluator.report.document import Document
 from evaluator.report.examples import Sample
+from evaluator.report.joined import Joined
 from evaluator.report.markup import Child, Html, el, join
 from evaluator.report.palette import stylesheet_variables
 from evaluator.report.panels import Figure
@@ -16,6 +17,8 @@ from evaluator.report.words import title
 
 MAX_BYTES = 1_450_000
 """Size the page is kept under by showing fewer examples: what mail and old machines still open at once."""
+FILES = ("report.json", "report.md", "outcomes.parquet", "cells.parquet", "tables/cells-exact.csv")
+"""Beside every page."""
 CONTENTS = (
     ("results", "Results"),
     ("figures", "Figures"),
@@ -34,14 +37,25 @@ def page(
     slugs: Mapping[str, str],
     *,
     with_text: bool,
+    joined: Sequence[Joined] = (),
 ) -> bytes:
-    """The whole page as UTF-8; `pictures` holds each figure's SVG by name."""
+    """The whole page as UTF-8; `pictures` holds each figure's SVG by name, `joined` what other tasks found."""
     compared = blocks.comparison_block(document)
     before = [blocks.health(document), blocks.headline(document, slugs)]
     before += [blocks.figure_block(document, drawn, pictures), *([compared] if compared else [])]
-    after = [blocks.definitions(document), blocks.manifest(document)]
-    files = ["report.json", "report.md", "outcomes.parquet", "tables/cells-exact.csv", *settings_files(document)]
-    links = [el("a", name, href=f"#{anchor}") for anchor, name in CONTENTS if anchor != "comparisons" or compared]
+    after = [*map(blocks.joined_block, joined), blocks.definitions(document, joined), blocks.manifest(document)]
+    files = [
+        "report.json",
+        "report.md",
+        "outcomes.parquet",
+        "cells.parquet",
+        "tables/cells-exact.csv",
+        *settings_files(document),
+    ]
+    own = [part for part in CONTENTS if part[0] != "comparisons" or compared]
+    at = own.index(("definitions", "Definitions"))
+    parts = [*own[:at], *((block.anchor, block.title) for block in joined), *own[at:]]
+    links = [el("a", name, href=f"#{anchor}") for anchor, name in parts]
 
     def whole(examples: Child) -> bytes:
         contents = el("nav", links, class_="contents", aria_label="Contents")

@@ -59,7 +59,14 @@ def table_html(table: Table, *, css: str = "", heading: bool = True) -> Html:
     caption = el("caption", el("span", table.caption if heading else "", class_="says"), " ", files)
     frame = el(
         "div",
-        el("table", caption, el("thead", head), el("tbody", body), class_=f"data {css}".strip(), data_sortable=True),
+        el(
+            "table",
+            caption,
+            el("thead", head),
+            el("tbody", body),
+            class_=f"data stubs{table.stub} {css}".strip(),
+            data_sortable=True,
+        ),
         class_="scroll",
         tabindex=0,
         role="region",
