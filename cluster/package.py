@@ -17,7 +17,7 @@ import evaluator
 from cluster.versions import versions_here
 from evaluator.config import BUNDLED_MODELS, DEMO, Config, TreebankSpec
 from evaluator.errors import UserError
-from evaluator.treebank.sources import find_sources
+from evaluator.stages.prepare import sources_of
 
 CONFIG_NAME = "config.toml"
 PINS_NAME = "pins.json"
@@ -72,8 +72,7 @@ def _packed_treebanks(spec: TreebankSpec, folder: Path, left_out: list[str]) -> 
             left_out.append(spec.path)
         yield given
         return
-    names = {"name": spec.name or None, "language": spec.language or None}
-    for source in find_sources([spec.path], split=spec.split, **names):
+    for source in sources_of(spec):
         place = Path("treebanks") / f"{len(list((folder / 'treebanks').glob('*'))):03d}" / source.name
         for file in source.files:
             _copy(file, folder / place / file.name)

@@ -1,9 +1,14 @@
-"""Head nodes with a job server, each on ports of its own: a test process may have a Ray of its own beside them."""
+"""Head nodes with a job server, each with ports and a folder of its own: a test process may have a Ray beside them.
+
+A job looks for its cluster in a file in Ray's folder, where the last Ray that was started has left its address.
+"""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -38,10 +43,16 @@ def head_node(folder: Path, *, token: str = "") -> Iterator[Head]:
         "--disable-usage-stats",
         "--block",
     ]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # a job runs the head's `python`
-    at_once = {"RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0"}  # a head told to end waits 30 s for its jobs
-    often = {"RAY_metrics_report_interval_ms": "1000"}
-    environment = {**os.environ, **auth(token), **at_once, **often, "PATH": path, "HOME": str(folder)}
+    place = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # sockets lie in it: a pytest folder is too long a name
+    environment = {
+        **os.environ,
+        **auth(token),
+        "HOME": str(folder),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # a job runs the head's `python`
+        "RAY_TMPDIR": place,
+        "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",  # a head told to end waits 30 s for its jobs
+        "RAY_metrics_report_interval_ms": "1000",
+    }
     log = folder / "log"
     with log.open("wb") as file:
         node = subprocess.Popen([RAY, "start", "--head", *options], stdout=file, stderr=file, env=environment)
@@ -60,6 +71,7 @@ def head_node(folder: Path, *, token: str = "") -> Iterator[Head]:
         except subprocess.TimeoutExpired:
             node.kill()
             node.wait()
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def auth(token: str) -> dict[str, str]:

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -32,7 +33,11 @@ PidFile none
 StrictModes no
 UsePAM no
 PermitRootLogin yes
-SetEnv HOME={folder}/head PYTHONPATH={root} RAY_AUTH_MODE=disabled RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S=0
+SetEnv HOME={folder}/head
+"""
+PROFILE = """
+export PATH={python}:$PATH PYTHONPATH={root}
+export RAY_AUTH_MODE=disabled RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S=0 RAY_TMPDIR={place}
 """
 CLUSTER = """
 cluster_name: morphorder-test
@@ -59,9 +64,10 @@ def cluster(tmp_path: Path) -> Iterator[Path]:
     home = tmp_path / "head"
     home.mkdir()
     (home / ".bashrc").write_text("")
-    (home / ".bash_profile").write_text(f"export PATH={Path(sys.executable).parent}:$PATH\n")
     dashboard, agent = free_ports(2)
-    names = {"address": ADDRESS, "folder": tmp_path, "root": ROOT, "dashboard": dashboard, "agent": agent}
+    place = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+    names = {"address": ADDRESS, "folder": tmp_path, "dashboard": dashboard, "agent": agent}
+    (home / ".bash_profile").write_text(PROFILE.format(python=Path(sys.executable).parent, root=ROOT, place=place))
     (tmp_path / "sshd_config").write_text(SSHD.format(**names))
     path = tmp_path / "cluster.yaml"
     path.write_text(CLUSTER.format(**names))
@@ -82,6 +88,7 @@ def cluster(tmp_path: Path) -> Iterator[Path]:
         server.wait()
         for left in Path("/tmp/ray").glob("cluster-morphorder-test.*"):  # the local provider's own notes
             left.unlink()
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _listens() -> bool:

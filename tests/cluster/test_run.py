@@ -1,4 +1,7 @@
-"""A whole run with `--engine ray` gives the report of `--engine local`; one model's failure stops no other."""
+"""A whole run with `--engine ray` gives the report of `--engine local`; one model's failure stops no other.
+
+One of these tests is in `make test`: the one that shows that Ray works here at all.
+"""
 
 import json
 import socket
@@ -23,7 +26,7 @@ from evaluator.store.shards import MADE_BY, ShardSet
 from tests.cluster.small import write_treebank
 from tests.fake_bundle import make_fake_bundle
 
-pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("ray_cluster")]
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("ray_cluster")]
 
 
 def _run(tmp_path: Path, name: str, models: list[Path], engine: str, **ray: Any) -> RunResult:
@@ -47,7 +50,7 @@ def _told(folder: Path) -> str:
     return json.dumps(document)
 
 
-@pytest.mark.parametrize("actors", [1, 2])
+@pytest.mark.parametrize("actors", [pytest.param(1, marks=pytest.mark.ray), 2])
 def test_report_is_that_of_a_local_run(actors: int, fake: tuple[Path, Bundle], tmp_path: Path) -> None:
     assert _run(tmp_path, "ray", [fake[0]], "ray", min_actors=actors, max_actors=actors).complete
     assert _run(tmp_path, "local", [fake[0]], "local").complete
@@ -58,6 +61,7 @@ def test_report_is_that_of_a_local_run(actors: int, fake: tuple[Path, Bundle], t
     assert marks == {f"CPUExecutionProvider on {socket.gethostname()} 1 CPU"}
 
 
+@pytest.mark.ray
 def test_model_that_kills_every_worker_stops_no_other(fake: tuple[Path, Bundle], tmp_path: Path) -> None:
     bad = make_fake_bundle(tmp_path / "bad", name="bad", die_on=fake[1].mask_id)
     result = _run(tmp_path, "run", [tmp_path / "bad", fake[0]], "ray", max_actors=1, max_worker_deaths=1)
@@ -66,6 +70,7 @@ def test_model_that_kills_every_worker_stops_no_other(fake: tuple[Path, Bundle],
     assert {cell["model"] for cell in result.document["cells"] if cell["n"]} == {"fake"}
 
 
+@pytest.mark.ray
 def test_model_that_stands_still_stops_no_other(fake: tuple[Path, Bundle], tmp_path: Path) -> None:
     stuck = make_fake_bundle(tmp_path / "stuck", name="stuck", hang_on=fake[1].mask_id)
     result = _run(tmp_path, "run", [tmp_path / "stuck", fake[0]], "ray", max_actors=1, stall_timeout_s=8)
@@ -78,6 +83,7 @@ def _scored(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((folder / "scored").rglob("*.arrow"))}
 
 
+@pytest.mark.ray
 def test_truncated_and_foreign_shards_are_found_on_resume_and_redone(fake: tuple[Path, Bundle], tmp_path: Path) -> None:
     assert _run(tmp_path, "run", [fake[0]], "ray", max_actors=2).complete
     told, whole = _told(tmp_path / "run"), _scored(tmp_path / "run")
@@ -92,6 +98,7 @@ def test_truncated_and_foreign_shards_are_found_on_resume_and_redone(fake: tuple
     assert _told(tmp_path / "run") == told
 
 
+@pytest.mark.ray
 def test_second_driver_in_a_run_folder_is_refused(slow: tuple[Path, Bundle], tmp_path: Path) -> None:
     import ray
 
