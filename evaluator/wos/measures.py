@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import rankdata
 
 from evaluator.reduce.intervals import percentile_interval, stream
 from evaluator.reduce.shares import share
@@ -130,6 +129,8 @@ def _correlation(said: Said, items: Int64s, usable: Bools, config: WosConfig) ->
 
 def spearman(values: Float64s, gold: Float64s) -> Float64s:
     """Spearman's rank correlation of each row of `values` (rows, n) with `gold` (n,): Pearson's of mid-ranks."""
+    from scipy.stats import rankdata  # half a second to load, and only numbers need it
+
     a = rankdata(values, axis=1) - (values.shape[1] + 1) / 2
     b = rankdata(gold) - (len(gold) + 1) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
