@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluator.reduce.intervals import percentile_interval, stream
-from evaluator.reduce.shares import share
+from evaluator.reduce.shares import balanced_share, share
 from evaluator.types import Bools, Float64s, Int64s
 from evaluator.wos.outcomes import Said
 from evaluator.wos.select import Selection, balanced
@@ -61,7 +61,8 @@ def _sensitivity(said: Said, items: Int64s, chosen: Bools, confidence: float) ->
     classes = np.unique(said.gold[chosen])
     row: dict[str, Any] = {"measure": "accuracy", "n": int(chosen.sum()), "classes": len(classes)}
     row |= {"chance": 1 / len(classes) if len(classes) else None, "original": 1.0 if len(own) else None}
-    found = share(said.correct[own], np.ones(len(own), dtype=np.bool_), said.example[own], confidence)
+    example = said.example[own]
+    found = balanced_share(said.correct[own], example, said.gold[example].astype(np.int64), confidence)
     row |= {"shuffled": found["value"], "shuffled_ci": found["ci"], "wos": None, "wos_ci": None}
     row["per_draw"] = _per_draw(said, own)
     if not len(own) or len(classes) < 2:
