@@ -125,11 +125,10 @@ class TextRun:
     def word_rows(self, tokenizer: str) -> ShardSet:
         return self._encoded(tokenizer, "rows", schemas.WORD_ROWS)
 
-    def attended(self, tokenizer: str, model: str, silenced: str) -> ShardSet:
-        """Answers of a bundle of kind `attention`; `silenced` names the heads that say nothing."""
-        mark = fingerprint(self.run.fingerprint, tokenizer, TEXT_ENCODING_VERSION, model, silenced)
-        folder = f"{model}-{fingerprint(silenced)}" if silenced else model
-        return ShardSet(self.run.location / "scored" / folder, "part", schemas.ATTENDED, mark)
+    def attended(self, rows: str, model: str, silenced: str) -> ShardSet:
+        """Answers of a bundle of kind `attention` to a set of word rows; `silenced` names the heads that say nothing."""
+        mark = fingerprint(self.run.fingerprint, rows, TEXT_ENCODING_VERSION, model, silenced)
+        return ShardSet(self.run.location / "scored" / f"{model}-{mark}", "part", schemas.ATTENDED, mark)
 
     def _encoded(self, tokenizer: str, prefix: str, schema: pa.Schema) -> ShardSet:
         mark = fingerprint(self.run.fingerprint, tokenizer, TEXT_ENCODING_VERSION)

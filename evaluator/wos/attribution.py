@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from evaluator.items.randomness import lots, mix
 from evaluator.treebank.text import gaps, traits_of
@@ -89,6 +88,8 @@ def word_weights(kept: Bools, probability: Float64s) -> Float64s:
 
 def rank_agreement(a: Float64s, b: Float64s) -> float | None:
     """Spearman's rank correlation of two weightings of the same words; None where one of them does not vary."""
+    from scipy.stats import rankdata  # half a second to load, for whoever asks for any other command
+
     ranks = [rankdata(values.round(12)) - (len(values) + 1) / 2 for values in (a, b)]
     size = float(np.sqrt((ranks[0] @ ranks[0]) * (ranks[1] @ ranks[1])))
     return float(ranks[0] @ ranks[1]) / size if size else None

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import rankdata
 
 from evaluator.reduce.intervals import percentile_interval, stream
-from evaluator.reduce.shares import share
+from evaluator.reduce.shares import balanced_share, share
 from evaluator.types import Bools, Float64s, Int64s
 from evaluator.wos.outcomes import Said
 from evaluator.wos.select import Selection, balanced
@@ -62,7 +61,8 @@ def _sensitivity(said: Said, items: Int64s, chosen: Bools, confidence: float) ->
     classes = np.unique(said.gold[chosen])
     row: dict[str, Any] = {"measure": "accuracy", "n": int(chosen.sum()), "classes": len(classes)}
     row |= {"chance": 1 / len(classes) if len(classes) else None, "original": 1.0 if len(own) else None}
-    found = share(said.correct[own], np.ones(len(own), dtype=np.bool_), said.example[own], confidence)
+    example = said.example[own]
+    found = balanced_share(said.correct[own], example, said.gold[example].astype(np.int64), confidence)
     row |= {"shuffled": found["value"], "shuffled_ci": found["ci"], "wos": None, "wos_ci": None}
     row["per_draw"] = _per_draw(said, own)
     if not len(own) or len(classes) < 2:
@@ -130,6 +130,8 @@ def _correlation(said: Said, items: Int64s, usable: Bools, config: WosConfig) ->
 
 def spearman(values: Float64s, gold: Float64s) -> Float64s:
     """Spearman's rank correlation of each row of `values` (rows, n) with `gold` (n,): Pearson's of mid-ranks."""
+    from scipy.stats import rankdata  # half a second to load, and only numbers need it
+
     a = rankdata(values, axis=1) - (values.shape[1] + 1) / 2
     b = rankdata(gold) - (len(gold) + 1) / 2
     with np.errstate(invalid="ignore", divide="ignore"):

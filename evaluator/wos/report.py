@@ -44,8 +44,8 @@ DEFINITIONS = (
     ("draws", "draws", "Lowest and highest figure of one draw alone: one order of every example."),
     ("n", "n",
      "Examples. Intervals are Wilson's with Kish's effective size: an example's draws are one cluster, and each "
-     "example has draws of its own, so that they cover both. That classes were balanced is not used: they are rather "
-     "wide where one class is kept and the other lost. For rank correlations: bootstrap over examples."),
+     "example has draws of its own, so that they cover both; on dev-r the classes, equally many by design, are "
+     "strata. For rank correlations: bootstrap over examples."),
 )  # fmt: skip
 
 

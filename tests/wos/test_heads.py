@@ -125,8 +125,10 @@ def test_winners_links_and_silence_are_those_of_transformers(made: tuple[str, Pa
     assert counted == {h: (before[h], after[h]) for h in {*before, *after}}
     assert found["links_kept"] == pytest.approx(np.mean(kept))
     assert found["same_winner"] == pytest.approx(np.mean(np.equal(*winners.values())))
+    made = {f: f.stat().st_mtime_ns for f in (tmp_path / "run").rglob("*.arrow")}
     again = run_heads(config, [1, 2], [(1, 0)])
     assert again.document == result.document
+    assert {f: f.stat().st_mtime_ns for f in made} == made
 
 
 def read_rows(file: Path) -> list[dict[str, Any]]:
