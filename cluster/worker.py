@@ -61,7 +61,7 @@ def _device(cpus: int, gpus: float) -> str:
     """What Ray gave this worker, as "GPU 0" or "2 CPU". Errors: UserError when that is not what it was to have."""
     context = ray.get_runtime_context()
     where = f"worker {os.getpid()}"
-    given = context.get_assigned_resources().get("CPU", 0)
+    given = context.get_assigned_resources().get("CPU", 0)  # type: ignore[no-untyped-call]  # Ray ships no type
     if given != cpus:
         raise UserError(f"was given {given:g} CPU, computes on {cpus}", where=where, hint="see: ray status")
     if not gpus:
