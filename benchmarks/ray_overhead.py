@@ -5,7 +5,8 @@
 
 `throughput`: two one-thread workers on Ray between two turns of two one-thread processes, over the same shards of the
 same model; the job of each turn takes `--seconds` or more. `scale`: workers that only sleep 50 ms, so that what is
-measured is the driver: shards a second, the share of the workers' time in which they had nothing to do, memory.
+measured is the driver: shards a second, the share of the workers' time in which they had nothing to do, memory, and
+processor time per shard, which says how many shards a second it could do on a core of its own.
 """
 
 import argparse
@@ -116,12 +117,13 @@ def scale(shards: int, actors: int) -> dict[str, Any]:
         job = make_job(Path(folder) / "run", model, make_fake_bundle(model), shards=1)
         pool = Pool(Demand(1, 0.0), actors, actors, 600)
         resident: list[float] = []
-        began = 0.0
+        began = cpu_began = 0.0
         for seen, _ in enumerate(run_pass(job, [Task(s) for s in range(shards)], pool, {}, deaths=1, worker=Sleeper)):
-            began = began or time.perf_counter()
+            if not began:
+                began, cpu_began = time.perf_counter(), time.process_time()
             if seen % (shards // 10) == 0:
                 resident.append(_resident_mib())
-        wall_s = time.perf_counter() - began
+        wall_s, cpu_s = time.perf_counter() - began, time.process_time() - cpu_began
         resident.append(_resident_mib())
     ray.shutdown()
     return {
@@ -130,6 +132,7 @@ def scale(shards: int, actors: int) -> dict[str, Any]:
         "wall_s": wall_s,
         "shards_per_s": seen / wall_s,
         "overhead": 1 - seen * SLEEP_S / (actors * wall_s),
+        "driver_cpu_ms_per_shard": 1000 * cpu_s / seen,
         "driver_mib_by_tenths": [round(m) for m in resident],
     }
 

@@ -64,7 +64,8 @@ def run_pass(
     with warnings.catch_warnings():
         # max_restarts has no other way in yet, and the alternative is Ray's default: for ever.
         warnings.simplefilter("ignore")
-        scored = ray.data.from_arrow([task_table(task) for task in tasks]).map_batches(
+        # Not from_arrow: that starts a Ray task for each table, only to look at its columns.
+        scored = ray.data.from_blocks([task_table(task) for task in tasks]).map_batches(
             worker,
             fn_constructor_args=(job, dict(versions), pool.demand.gpus),
             batch_size=1,
@@ -79,6 +80,9 @@ def run_pass(
     context.enable_progress_bars = False
     context.max_errored_blocks = deaths
     context.execution_options.preserve_order = False
+    context.execution_options.actor_locality_enabled = (
+        False  # a task is a few bytes: where they lie is not worth asking
+    )
     for name, level in LOGGERS.items():
         logging.getLogger(name).setLevel(level)
     for batch in _watched(scored, pool.stall_timeout_s):
