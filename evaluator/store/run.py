@@ -126,7 +126,7 @@ class TextRun:
         return self._encoded(tokenizer, "rows", schemas.WORD_ROWS)
 
     def attended(self, rows: str, model: str, silenced: str) -> ShardSet:
-        """Answers of a bundle of kind `attention` to a set of word rows; `silenced` names the heads that say nothing."""
+        """Answers of a bundle of kind `attention` to a set of word rows; `silenced` names the heads that are off."""
         mark = fingerprint(self.run.fingerprint, rows, TEXT_ENCODING_VERSION, model, silenced)
         return ShardSet(self.run.location / "scored" / f"{model}-{mark}", "part", schemas.ATTENDED, mark)
 
