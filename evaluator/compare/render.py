@@ -23,7 +23,7 @@ from evaluator.report.document import canonical_json
 from evaluator.report.formats import markdown
 from evaluator.report.markup import Child, el
 from evaluator.report.page import page_script, shell
-from evaluator.report.table_formats import table_csv, table_html, table_markdown, table_tex
+from evaluator.report.table_formats import preamble_tex, table_csv, table_html, table_markdown, table_tex
 from evaluator.report.tables import Table
 from evaluator.report.words import DEFINITIONS
 
@@ -45,6 +45,7 @@ def render_comparison(
     origin = " against ".join(f"{run['letter']} {run['name']} ({run['run_id']})" for run in document["runs"])
     fragments = [table_tex(table, f"{table.name}: {origin}") for table in found]
     yield "compare.tex", b"\n".join(fragments)
+    yield "tables/preamble.tex", preamble_tex()
     for table, fragment in zip(found, fragments, strict=True):
         yield f"tables/{table.name}.csv", table_csv(table)
         yield f"tables/{table.name}.tex", fragment

@@ -11,7 +11,7 @@ from evaluator.report.document import open_document
 from evaluator.report.formats import markdown
 from evaluator.report.table_formats import table_markdown
 from evaluator.report.tables import headline
-from evaluator.report.words import definitions, findings
+from evaluator.report.words import definitions, findings, title
 from evaluator.store.shards import parquet_bytes
 from evaluator.treebank.licences import UNKNOWN
 
@@ -32,8 +32,7 @@ def hub_files(report: Mapping[str, Any], outcomes: pa.Table) -> Iterator[tuple[s
 def card(report: Mapping[str, Any], rows: int) -> str:
     """The dataset card: YAML header, findings, headline table, what the columns hold, licences of the treebanks."""
     document = open_document(report)
-    run_id = str(report.get("run_id") or "run")
-    parts = [f"# morphorder run {markdown(run_id)}"]
+    parts = [f"# {markdown(title(document))}", f"A run of morphorder, {markdown(str(report.get('run_id') or 'run'))}."]
     parts.append("\n".join(f"- {markdown(said)}" for said in findings(document)))
     parts.append(table_markdown(headline(document)).rstrip("\n"))
     parts.append("## Treebanks\n\nSentences are the treebanks' own, under their licences.\n\n" + _treebank_list(report))
@@ -51,7 +50,7 @@ def header(report: Mapping[str, Any], rows: int) -> str:
     treebanks = _treebanks(report)
     languages = sorted({str(t.get("language")) for t in treebanks if t.get("language")})
     facts: list[tuple[str, Any]] = [
-        ("pretty_name", f"morphorder run {report.get('run_id')}"),
+        ("pretty_name", f"morphorder: {title(open_document(report))}"),
         ("language", languages or sorted({cell["language"] for cell in report["cells"]})),
         ("license", hub_licence([str(t.get("licence") or UNKNOWN) for t in treebanks])),
         ("task_categories", ["fill-mask"]),
