@@ -18,7 +18,7 @@ test: .venv-dev/ready
 	$(DEV)/python -m pytest -n 2 --dist loadfile
 
 test-ray: .venv-dev/ready
-	$(DEV)/python -m pytest -m ray
+	$(DEV)/python -m pytest tests/cluster -m ''
 
 format: .venv-dev/ready
 	$(DEV)/ruff format .

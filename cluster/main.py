@@ -56,11 +56,13 @@ def version_problem() -> str:
 
 
 def print_report(arguments: list[str]) -> None:
-    """Prints the report folder as marked lines of base64, without files too large for a log."""
+    """Prints the report folder, if there is one, as marked lines of base64, without files too large for a log."""
     from evaluator.config import read_config
     from evaluator.store.location import Location
 
     report = Location.of(read_config(Path(arguments[0])).out) / "report"
+    if not report.names():
+        return
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for folder in ("", "tables", "figures"):

@@ -17,7 +17,7 @@ import evaluator
 from cluster.versions import versions_here
 from evaluator.config import BUNDLED_MODELS, DEMO, Config, TreebankSpec
 from evaluator.errors import UserError
-from evaluator.treebank.sources import find_sources
+from evaluator.stages.prepare import sources_of
 
 CONFIG_NAME = "config.toml"
 PINS_NAME = "pins.json"
@@ -67,13 +67,12 @@ def make_package(config: Config, folder: Path, *, limit_bytes: int = LIMIT_BYTES
 def _packed_treebanks(spec: TreebankSpec, folder: Path, left_out: list[str]) -> Iterator[dict[str, Any]]:
     """The specs that stand for one of the config: one for each treebank it matches."""
     given = spec.model_dump(mode="json", exclude_defaults=True)
-    if spec.path == DEMO or (Path(spec.path).is_absolute() and not _is_here(spec.path)):
+    if spec.path == DEMO or "://" in spec.path or (Path(spec.path).is_absolute() and not _is_here(spec.path)):
         if spec.path != DEMO:
             left_out.append(spec.path)
         yield given
         return
-    names = {"name": spec.name or None, "language": spec.language or None}
-    for source in find_sources([spec.path], split=spec.split, **names):
+    for source in sources_of(spec):
         place = Path("treebanks") / f"{len(list((folder / 'treebanks').glob('*'))):03d}" / source.name
         for file in source.files:
             _copy(file, folder / place / file.name)

@@ -10,6 +10,8 @@ from evaluator.config import RaySettings
 from evaluator.errors import ConfigError, UserError
 
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")  # the hook may start workers on another Python (ray#59639)
+# Once left, Ray is joined again by any call to it, those of the threads of a pass that was given up included.
+os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
 
 try:
     import ray
@@ -69,12 +71,13 @@ def connect(settings: RaySettings) -> None:
 
 def supply() -> tuple[dict[str, float], dict[str, float]]:
     """CPUs and GPUs of the cluster: all, and free now."""
-    return _counted(ray.cluster_resources()), _counted(ray.available_resources())  # type: ignore[no-untyped-call]
+    total, free = ray.cluster_resources(), ray.available_resources()  # type: ignore[no-untyped-call]  # Ray ships none
+    return _counted(total), _counted(free)
 
 
 def room(demand: Demand) -> int:
     """How many workers the nodes now alive can hold together, were they free."""
-    alive = (n for n in ray.nodes() if n["Alive"])  # type: ignore[no-untyped-call]
+    alive = (n for n in ray.nodes() if n["Alive"])  # type: ignore[no-untyped-call]  # Ray ships no type
     nodes = [n["Resources"] for n in alive]
     return sum(min(int(node.get(kind, 0) / amount + 1e-6) for kind, amount in demand.bundle.items()) for node in nodes)
 

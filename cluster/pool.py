@@ -26,6 +26,9 @@ from evaluator.executor import ScoreJob
 LOGGERS = {"ray.data": logging.ERROR, "ray.data._internal.execution.streaming_executor_state": logging.CRITICAL}
 """The second logs a traceback for each lost task; the engine says the same in a line."""
 
+LEAVING_S = 30.0
+"""How long a pass that was given up may take to notice."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pool:
@@ -61,7 +64,8 @@ def run_pass(
     with warnings.catch_warnings():
         # max_restarts has no other way in yet, and the alternative is Ray's default: for ever.
         warnings.simplefilter("ignore")
-        scored = ray.data.from_arrow([task_table(task) for task in tasks]).map_batches(
+        # Not from_arrow: that starts a Ray task for each table, only to look at its columns.
+        scored = ray.data.from_blocks([task_table(task) for task in tasks]).map_batches(
             worker,
             fn_constructor_args=(job, dict(versions), pool.demand.gpus),
             batch_size=1,
@@ -76,6 +80,9 @@ def run_pass(
     context.enable_progress_bars = False
     context.max_errored_blocks = deaths
     context.execution_options.preserve_order = False
+    context.execution_options.actor_locality_enabled = (
+        False  # a task is a few bytes: where they lie is not worth asking
+    )
     for name, level in LOGGERS.items():
         logging.getLogger(name).setLevel(level)
     for batch in _watched(scored, pool.stall_timeout_s):
@@ -98,13 +105,15 @@ def _watched(dataset: Dataset, timeout_s: float) -> Iterator[pa.Table]:
         else:
             arrived.put(None)
 
-    threading.Thread(target=drain, name="morphorder-ray-data", daemon=True).start()
+    drainer = threading.Thread(target=drain, name="morphorder-ray-data", daemon=True)
+    drainer.start()
     try:
         while True:
             try:
                 got = arrived.get(timeout=timeout_s)
             except queue.Empty:
                 ray.shutdown()  # the one way to end a worker that does not answer
+                drainer.join(LEAVING_S)
                 raise MorphorderError(
                     f"no shard finished for {timeout_s:g} s",
                     where="engine ray",

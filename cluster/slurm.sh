@@ -25,7 +25,7 @@ head_ip=$(srun --nodes=1 --ntasks=1 -w "$head" hostname --ip-address | awk '{pri
 
 # Everyone on the network of a cluster may reach these ports: a token keeps them out. Never on a command line.
 export RAY_AUTH_MODE=token
-RAY_AUTH_TOKEN=$(head -c 32 /dev/urandom | base64 | tr -d '/+=\n')
+RAY_AUTH_TOKEN=$(od -An -tx1 -N32 /dev/urandom | tr -d ' \n')
 export RAY_AUTH_TOKEN
 
 srun --nodes=1 --ntasks=1 -w "$head" \

@@ -201,13 +201,17 @@ def _one_line_errors(address: str) -> Iterator[None]:
             "no Ray head answers", where=address, hint="is the port open? ssh -L 8265:localhost:8265 HEAD"
         ) from error
     except RuntimeError as error:
-        raise UserError(_refusal(str(error)), where=address) from error
+        message, hint = _refusal(str(error))
+        raise UserError(message, where=address, hint=hint) from error
 
 
-def _refusal(message: str) -> str:
+def _refusal(message: str) -> tuple[str, str]:
+    """What Ray's server said, in a line, and what to do about it."""
     if "404" in message:
-        return "no such job"
-    return message.strip().splitlines()[-1][:300]
+        return "no such job", "submit prints the ID"
+    if "No available agent" in message:
+        return "the head takes no jobs", "wait until it is up; port 52365 on it may be another Ray's"
+    return message.strip().splitlines()[-1][:300], ""
 
 
 def _pins() -> list[str]:

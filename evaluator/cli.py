@@ -21,9 +21,11 @@ from evaluator.progress import ProgressStyle, Reporter
 from evaluator.show import show_command
 from evaluator.stages import run as stages
 from evaluator.stages.encode import encode, open_models
-from evaluator.stages.plan import plan_lines, plan_of
+from evaluator.stages.plan import estimate_of, plan_lines
 from evaluator.stages.report import is_complete, report
 from evaluator.stages.score import score
+from evaluator.store.location import Location
+from evaluator.store.lock import run_lock
 from evaluator.store.run import RunFolder
 from evaluator.treebank.check import check
 
@@ -64,6 +66,7 @@ Json = Annotated[bool, typer.Option("--json", envvar="MORPHORDER_JSON", help="On
 NoText = Annotated[
     bool, typer.Option("--no-text", envvar="MORPHORDER_NO_TEXT", help="Keep sentences out of the report.")
 ]
+DRY_RUN_PROBE_S = 3.0
 STYLES: tuple[ProgressStyle, ...] = ("auto", "bar", "lines", "json", "none")
 
 
@@ -103,7 +106,7 @@ def run(
     )
     reporter = _reporter(progress)
     if dry_run:
-        plan = plan_of(settings, reporter)
+        plan = estimate_of(settings, reporter, DRY_RUN_PROBE_S)
         print(json.dumps({"ok": True, "plan": plan}) if as_json else "\n".join(plan_lines(plan)))
         return
     result = stages.run_all(settings, reporter)
@@ -129,7 +132,8 @@ def prepare_stage(
     `morphorder prepare config.toml --out results`
     """
     settings = _config(config, out=out, treebank=treebank, n=n, seeds=seeds)
-    folder = stages.prepare_timed(settings, _reporter(progress))
+    with run_lock(Location.of(settings.out)):
+        folder = stages.prepare_timed(settings, _reporter(progress))
     _done({"items": str(folder.location)}, f"items are in {folder.location}/items", as_json)
 
 
@@ -146,16 +150,15 @@ def encode_stage(
     `morphorder encode config.toml --out results`
     """
     settings = _config(config, out=out, model=model)
-    folder = stages.prepare_timed(settings, _reporter(progress))
+    reporter = _reporter(progress)
     rows = {}
-    for opened in open_models(settings.models):
-        rows[opened.bundle.name] = encode(
-            folder,
-            opened,
-            spacing=settings.spacing,
-            shard_rows=settings.scoring.shard_rows,
-            reporter=_reporter(progress),
-        )["rows"]
+    with run_lock(Location.of(settings.out)):
+        folder = stages.prepare_timed(settings, reporter)
+        for opened in open_models(settings.models):
+            facts = encode(
+                folder, opened, spacing=settings.spacing, shard_rows=settings.scoring.shard_rows, reporter=reporter
+            )
+            rows[opened.bundle.name] = facts["rows"]
     _done({"rows": rows}, "\n".join(f"{name}: {count:,} distinct rows" for name, count in rows.items()), as_json)
 
 
@@ -175,11 +178,12 @@ def score_stage(
     """
     settings = _config(config, out=out, model=model, engine=engine, threads=threads)
     reporter = _reporter(progress)
-    folder = stages.prepare_timed(settings, reporter)
     rows = {}
-    for opened in open_models(settings.models):
-        encode(folder, opened, spacing=settings.spacing, shard_rows=settings.scoring.shard_rows, reporter=reporter)
-        rows[opened.bundle.name] = score(folder, opened, settings, reporter)["rows"]
+    with run_lock(Location.of(settings.out)):
+        folder = stages.prepare_timed(settings, reporter)
+        for opened in open_models(settings.models):
+            encode(folder, opened, spacing=settings.spacing, shard_rows=settings.scoring.shard_rows, reporter=reporter)
+            rows[opened.bundle.name] = score(folder, opened, settings, reporter)["rows"]
     _done({"rows": rows}, "\n".join(f"{name}: {count:,} rows scored" for name, count in rows.items()), as_json)
 
 
@@ -204,7 +208,9 @@ def report_stage(
     folder = RunFolder.open(run_folder)
     settings = stages.config_of(folder)
     models = open_models(settings.models)
-    document = report(folder, models, settings, _reporter(progress), text=not no_text, excel=excel, covariate=covariate)
+    reporter = _reporter(progress)
+    with run_lock(folder.location):
+        document = report(folder, models, settings, reporter, text=not no_text, excel=excel, covariate=covariate)
     _answer(document, str(folder.location), as_json=as_json)
     if not is_complete(document):
         raise typer.Exit(1)
@@ -243,13 +249,21 @@ app.command("audit")(audit_command)
 
 
 def _add_installed_commands() -> None:
-    """Mounts what packages registered in the entry-point group `morphorder.commands`: a Typer app or a function."""
+    """Mounts what packages registered in the entry-point group `morphorder.commands`: a Typer app or a function.
+
+    `group.name` adds a command to the group of another package: `wos.train-order` is `morphorder wos train-order`.
+    """
+    groups = {"": app}
     for entry in sorted(entry_points(group="morphorder.commands"), key=lambda e: e.name):
+        group, _, name = entry.name.rpartition(".")
+        if group not in groups:
+            continue
         found = entry.load()
         if isinstance(found, typer.Typer):
-            app.add_typer(found, name=entry.name)
+            groups[name] = found
+            groups[group].add_typer(found, name=name)
         else:
-            app.command(entry.name)(found)
+            groups[group].command(name)(found)
 
 
 @app.callback(invoke_without_command=True)

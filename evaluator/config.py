@@ -23,10 +23,12 @@ class TreebankSpec(_Part):
     """One treebank, or several by a pattern."""
 
     path: str
-    """A .conllu file, a UD folder, or a glob over either; `demo` for the embedded ones."""
+    """A .conllu file, a UD folder, a glob over either, or `ud://2.15/UD_German-PUD`; `demo` for the embedded ones."""
     name: str = ""
     language: str = ""
     split: Literal["test", "dev", "train"] = "test"
+    sha256: str = ""
+    """The treebank's hash in the manifest of an earlier run: another treebank is refused."""
 
 
 class SampleSettings(_Part):

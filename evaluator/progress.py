@@ -4,10 +4,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -81,6 +81,13 @@ class Reporter:
     """Makes a meter for each stage, in one style."""
 
     style: ProgressStyle = "none"
+
+    def tell(self, name: str, facts: dict[str, Any], lines: Sequence[str]) -> None:
+        """Says facts once: as lines, or as JSON for programs."""
+        if self.style == "json":
+            print(json.dumps({name: facts}), file=sys.stderr, flush=True)
+        elif self.style != "none":
+            print("\n".join(lines), file=sys.stderr, flush=True)
 
     @contextmanager
     def stage(self, name: str, total: int, unit: str) -> Iterator[Meter]:

@@ -11,7 +11,7 @@ import pytest
 from evaluator.config import read_config
 from tests.conftest import ROOT
 
-GROUPS = ("cloze",)
+GROUPS = ("cloze", "wos")
 """Commands that have commands of their own."""
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -42,7 +42,7 @@ def test_commands_take_the_flags_shown(command: list[str]) -> None:
         [sys.executable, "-m", "evaluator", *path, "--help"], capture_output=True, text=True, check=True
     ).stdout
     missing = [flag for flag in flags if flag not in shown]
-    assert not missing, f"{command[1]} --help does not know {missing}"
+    assert not missing, f"{' '.join(path)} --help does not know {missing}"
 
 
 @pytest.mark.parametrize("block", blocks("toml"))

@@ -23,6 +23,8 @@ from evaluator.config import Config
 from evaluator.progress import Reporter
 from evaluator.stages.encode import ModelFolder, open_models
 from evaluator.stages.manifest import versions
+from evaluator.store.location import Location
+from evaluator.store.lock import run_lock
 from evaluator.store.run import RunFolder, fingerprint
 from evaluator.store.shards import parquet_bytes
 
@@ -84,17 +86,18 @@ def run_cloze(
     settings = {"kind": "cloze", "split": split, "data": data.name}
     asked = [[q.context, q.prompt, list(q.forms), q.gold] for q in questions]
     mark = fingerprint(RUN_VERSION, settings, asked)
-    run = RunFolder.create(config.out, mark, settings)
-    outcomes, facts = _outcomes(run, models, rows, questions, config, l2r=l2r, reporter=reporter)
-    with reporter.stage("report", 1, "report") as meter:
-        document = document_of(data, split, outcomes, table, mark, config.statistics.confidence)
-        document["models"] = [m.bundle.name for m in models]
-        document["manifest"] = _manifest(data, split, models, facts, l2r=l2r)
-        run.location.write("report/outcomes.parquet", parquet_bytes(outcomes))
-        for name, content in render(document):
-            run.location.write(f"report/{name}", content)
-        meter.advance()
-    return ClozeRun(document, str(run.location))
+    with run_lock(Location.of(config.out)):
+        run = RunFolder.create(config.out, mark, settings)
+        outcomes, facts = _outcomes(run, models, rows, questions, config, l2r=l2r, reporter=reporter)
+        with reporter.stage("report", 1, "report") as meter:
+            document = document_of(data, split, outcomes, table, mark, config.statistics.confidence)
+            document["models"] = [m.bundle.name for m in models]
+            document["manifest"] = _manifest(data, split, models, facts, l2r=l2r)
+            run.location.write("report/outcomes.parquet", parquet_bytes(outcomes))
+            for name, content in render(document):
+                run.location.write(f"report/{name}", content)
+            meter.advance()
+        return ClozeRun(document, str(run.location))
 
 
 def _outcomes(

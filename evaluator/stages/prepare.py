@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from evaluator.config import DEMO, Config
+from evaluator.config import DEMO, Config, TreebankSpec
 from evaluator.errors import ConfigError, TreebankError
 from evaluator.items.build import build_items, sentences_table, subset_of
 from evaluator.items.settings import ItemSettings
@@ -46,16 +46,11 @@ def demo_folder() -> Path:
 
 def find(config: Config) -> list[FoundTreebank]:
     """The treebanks a config names, hashed. Errors: TreebankError when one is not there or two share a name."""
-    found = []
-    for spec in config.treebanks:
-        if spec.path == DEMO:
-            files = sorted((demo_folder() / "sentences").glob("*.conllu"))
-            sources = [Source(name=f"Demo-{f.stem}", language=f.stem, files=(f,)) for f in files]
-        else:
-            sources = find_sources(
-                [spec.path], split=spec.split, name=spec.name or None, language=spec.language or None
-            )
-        found += [FoundTreebank(s.name, s.language, s.files, _hash(s.files)) for s in sources]
+    found = [
+        _pinned(FoundTreebank(s.name, s.language, s.files, _hash(s.files)), spec.sha256)
+        for spec in config.treebanks
+        for s in sources_of(spec)
+    ]
     names = [t.name for t in found]
     if repeated := next((n for n in names if names.count(n) > 1), None):
         raise TreebankError(
@@ -64,6 +59,25 @@ def find(config: Config) -> list[FoundTreebank]:
             hint='give one a name: {path = "…", name = "…"}',
         )
     return found
+
+
+def sources_of(spec: TreebankSpec) -> list[Source]:
+    """The treebanks that one entry of a config names. Errors: TreebankError when one is not there."""
+    if spec.path == DEMO:
+        files = sorted((demo_folder() / "sentences").glob("*.conllu"))
+        return [Source(name=f"Demo-{f.stem}", language=f.stem, files=(f,)) for f in files]
+    return find_sources([spec.path], split=spec.split, name=spec.name or None, language=spec.language or None)
+
+
+def _pinned(treebank: FoundTreebank, sha256: str) -> FoundTreebank:
+    """The treebank. Errors: TreebankError when it is another than the hash in the config is of."""
+    if sha256 and treebank.sha256 != sha256:
+        raise TreebankError(
+            f"its hash is {treebank.sha256}, the config pins {sha256}",
+            where=treebank.name,
+            hint="get the release that was used, or leave out sha256",
+        )
+    return treebank
 
 
 def _hash(files: Sequence[Path]) -> str:

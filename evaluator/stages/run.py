@@ -1,6 +1,6 @@
 """A whole run: prepare, then encode and score each model, then report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
@@ -9,8 +9,9 @@ from typing import Any
 from evaluator.config import Config
 from evaluator.errors import MorphorderError, StoreError
 from evaluator.progress import Reporter
-from evaluator.stages.encode import encode, open_models
+from evaluator.stages.encode import ModelFolder, encode, open_models
 from evaluator.stages.manifest import TIMES_FILE
+from evaluator.stages.plan import forecast_of, plan_lines
 from evaluator.stages.prepare import prepare
 from evaluator.stages.report import is_complete, report
 from evaluator.stages.score import score
@@ -51,21 +52,33 @@ def run_all(config: Config, reporter: Reporter | None = None) -> RunResult:
 def _run_all(config: Config, reporter: Reporter) -> RunResult:
     models = open_models(config.models)
     run = prepare_timed(config, reporter)
-    problems = []
+    problems: list[str] = []
+    encoded = []
     for model in models:
-        try:
-            with _timed(run, f"encode {model.bundle.name}"):
-                encode(run, model, spacing=config.spacing, shard_rows=config.scoring.shard_rows, reporter=reporter)
-            with _timed(run, f"score {model.bundle.name}"):
-                score(run, model, config, reporter)
-        except MorphorderError as error:
-            if len(models) == 1:
-                raise
-            problems.append(f"{model.bundle.name}: {error}")
+        with _one_of(models, model, problems), _timed(run, f"encode {model.bundle.name}"):
+            encode(run, model, spacing=config.spacing, shard_rows=config.scoring.shard_rows, reporter=reporter)
+            encoded.append(model)
+    if reporter.style != "none":
+        plan = forecast_of(run, encoded, config)
+        reporter.tell("plan", plan, plan_lines(plan))
+    for model in encoded:
+        with _one_of(models, model, problems), _timed(run, f"score {model.bundle.name}"):
+            score(run, model, config, reporter)
     if len(problems) == len(models):
         raise MorphorderError(f"no model could be scored: {'; '.join(problems)}", where=str(run.location))
     document = report(run, models, config, reporter)
     return RunResult(document, str(run.location), tuple(problems))
+
+
+@contextmanager
+def _one_of(models: Sequence[ModelFolder], model: ModelFolder, problems: list[str]) -> Iterator[None]:
+    """Makes a model's failure a problem, unless it is the only model."""
+    try:
+        yield
+    except MorphorderError as error:
+        if len(models) == 1:
+            raise
+        problems.append(f"{model.bundle.name}: {error}")
 
 
 def prepare_timed(config: Config, reporter: Reporter) -> RunFolder:

@@ -8,7 +8,7 @@ import numpy as np
 
 from evaluator.config import Config
 from evaluator.errors import ConfigError, MorphorderError, StoreError
-from evaluator.executor import ScoreJob, ShardDone, engine_named
+from evaluator.executor import MADE_ON, ScoreJob, ShardDone, engine_named
 from evaluator.progress import Reporter
 from evaluator.score.backend import PROVIDERS
 from evaluator.score.shard import ScoreSettings
@@ -19,9 +19,28 @@ from evaluator.store.shards import ShardSet
 
 def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter) -> dict[str, Any]:
     """The facts of the finished score stage: `rows`, `failed`, `provider`, `wall_s`. Only missing shards are scored."""
+    if config.k > model.bundle.top_k:
+        raise ConfigError(
+            f"k = {config.k}, but the graph of {model.bundle.name} keeps {model.bundle.top_k} pieces per mask",
+            where="k",
+            hint="lower k",
+        )
     tokenizer = model.bundle.tokenizer_fingerprint
-    rows = run.rows(tokenizer)
     scored = run.scored(tokenizer, model.bundle.fingerprint, config.k)
+    return score_shards(run.rows(tokenizer), scored, model, config, reporter)
+
+
+def score_shards(
+    rows: ShardSet,
+    scored: ShardSet,
+    model: ModelFolder,
+    config: Config,
+    reporter: Reporter,
+    *,
+    silenced: tuple[tuple[int, int], ...] = (),
+    from_side: int = 0,
+) -> dict[str, Any]:
+    """The facts of scoring any rows into any answers, by the engine of the config; only missing shards are scored."""
     encoded = read_stage(rows)
     if encoded is None:
         raise StoreError("its rows are not finished", where=str(rows.location), hint="run: morphorder encode")
@@ -29,12 +48,6 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
     pending = [s for s in shards if not is_scored(scored, s, encoded)]
     if not pending and (done := read_stage(scored)) is not None:
         return done
-    if config.k > model.bundle.top_k:
-        raise ConfigError(
-            f"k = {config.k}, but the graph of {model.bundle.name} keeps {model.bundle.top_k} pieces per mask",
-            where="k",
-            hint="lower k",
-        )
     job = ScoreJob(
         bundle=model.place or str(model.folder),
         rows=rows,
@@ -42,15 +55,16 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
         settings=settings_of(config),
         provider=config.scoring.provider,
         threads=config.scoring.threads,
+        silenced=silenced,
+        from_side=from_side,
     )
     began = perf_counter()
     reports: list[ShardDone] = []
     with reporter.stage(f"score {model.bundle.name}", int(encoded["rows"]), "rows") as meter:
         meter.advance(int(encoded["rows"]) - sum(_size(s, encoded) for s in pending))
-        if pending:
-            for report in engine_named(config.engine)(job, pending, config.ray.model_dump()):
-                reports.append(report)
-                meter.advance(report.rows)
+        for report in engine_named(config.engine)(job, pending, config.ray.model_dump()) if pending else ():
+            reports.append(report)
+            meter.advance(report.rows)
     if missing := [s for s in shards if not is_scored(scored, s, encoded)]:
         raise MorphorderError(
             f"{len(missing)} of {len(shards)} shards of {model.bundle.name} were not scored",
@@ -78,7 +92,7 @@ def settings_of(config: Config) -> ScoreSettings:
 
 def providers_of(scored: ShardSet, shards: Iterable[int]) -> str:
     """Every provider that scored one of the shards, by name: several after a run was continued elsewhere."""
-    return ", ".join(sorted({scored.made_by(shard) for shard in shards} - {""}))
+    return ", ".join(sorted({scored.made_by(shard).partition(MADE_ON)[0] for shard in shards} - {""}))
 
 
 def is_scored(scored: ShardSet, shard: int, encoded: dict[str, Any]) -> bool:

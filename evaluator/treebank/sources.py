@@ -10,6 +10,7 @@ from typing import Literal
 
 from evaluator.errors import TreebankError
 from evaluator.treebank.issues import shown
+from evaluator.treebank.releases import SCHEME, release_folder
 
 Split = Literal["test", "dev", "train"]
 
@@ -31,8 +32,8 @@ class Source:
 def find_sources(
     patterns: Sequence[str | Path], *, split: Split = "test", name: str | None = None, language: str | None = None
 ) -> list[Source]:
-    """The treebanks that the patterns name, in order: a `.conllu` file, a folder `UD_X-Y` (its files of `split`), or a
-    glob over either.
+    """The treebanks that the patterns name, in order: a `.conllu` file, a folder `UD_X-Y` (its files of `split`), a
+    glob over either, or a treebank of a release, `ud://2.15/UD_X-Y`.
 
     A folder's treebank is named after the folder, a single file's after its stem. The language is the prefix of the
     file name (`de_pud-ud-test` → de) unless given; `name` is allowed with a single treebank. TreebankError when a
@@ -53,6 +54,8 @@ def find_sources(
 
 def _matches(pattern: str) -> list[Path]:
     """The files and folders a pattern names, sorted; a path that exists stands for itself."""
+    if pattern.startswith(SCHEME):
+        return [release_folder(pattern)]
     try:
         if Path(pattern).exists():
             return [Path(pattern)]

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+os.environ["RAY_ENABLE_AUTO_CONNECT"] = "0"  # as cluster/placement.py has it; Ray reads it when it is first imported
+
 from evaluator.score.bundle import Bundle
 from tests.cluster.jobs import POISON
 
 pytest.importorskip("ray", reason="needs ray: pip install 'morphorder[cluster]'")
 pytest.importorskip("onnx", reason="needs onnx to make a model")
 
+from tests.cluster.heads import Head, head_node
 from tests.fake_bundle import make_fake_bundle  # after the skips
 
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
@@ -21,11 +24,12 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AW
 
 
 @pytest.fixture(scope="session")
-def _ray_session() -> Iterator[None]:
+def _ray_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     import ray
 
+    os.environ.update(CREDENTIALS, RAY_AUTH_MODE="disabled", PYTHONWARNINGS="ignore")
     # Ray makes its workers nice (15): on a busy machine they would get no turn at all.
-    os.environ.update(CREDENTIALS, RAY_AUTH_MODE="disabled", PYTHONWARNINGS="ignore", RAY_worker_niceness="0")
+    os.environ.update(RAY_worker_niceness="0", MORPHORDER_CACHE=str(tmp_path_factory.mktemp("cache")))
     yield
     ray.shutdown()
     with warnings.catch_warnings():
@@ -54,3 +58,10 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle]:
     """A model that takes a fair part of a second for each batch."""
     folder = tmp_path_factory.mktemp("slow")
     return folder, make_fake_bundle(folder, name="slow", work=3000)
+
+
+@pytest.fixture(scope="session")
+def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
+    """A head node that lets everyone in."""
+    with head_node(tmp_path_factory.mktemp("head")) as node:
+        yield node

@@ -12,14 +12,13 @@ import pytest
 
 pytest.importorskip("ray", reason="needs ray: pip install 'morphorder[cluster]'")
 
-import psutil
-
 from cluster import engine
 from cluster.engine import run_ray
 from cluster.versions import versions_here
-from evaluator.errors import ConfigError, MorphorderError, StoreError, UserError
+from evaluator.errors import MorphorderError, StoreError, UserError
 from evaluator.score.bundle import Bundle
 from tests.cluster.jobs import POISON, answers, local_answers, make_job
+from tests.cluster.processes import workers_of_this_process
 from tests.fake_bundle import make_fake_bundle
 
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("ray_cluster")]
@@ -57,24 +56,12 @@ def test_killed_actor_is_replaced(slow: Fake, tmp_path: Path, capsys: pytest.Cap
     job = make_job(tmp_path / "run", *slow, shards=8)
     reports = run_ray(job, range(8), {"min_actors": 2, "max_actors": 2})
     first = next(reports)
-    workers = _workers()
+    workers = workers_of_this_process()
     workers[0].kill()
     rest = list(reports)
     assert "lost a worker, retry 1 of 2" in capsys.readouterr().err
     assert sorted(d.shard for d in [first, *rest]) == list(range(8))
     assert answers(job.scored, 8) == local_answers(job, tmp_path / "local", 8)
-
-
-def _workers() -> list[psutil.Process]:
-    """The workers of the Ray that this process started."""
-    return [p for p in psutil.Process().children(recursive=True) if "MapWorker" in _title(p)]
-
-
-def _title(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
 
 
 DRIVER = """
@@ -102,7 +89,7 @@ def test_killed_driver_leaves_whole_shards_and_a_rerun_goes_on(slow: Fake, tmp_p
         driver.stdout.readline()
         driver.kill()
     deadline = time.monotonic() + 30
-    while _workers() and time.monotonic() < deadline:
+    while workers_of_this_process() and time.monotonic() < deadline:
         time.sleep(0.2)
     pending = [s for s in range(8) if not job.scored.is_done(s)]
     assert 0 < len(pending) < 8
@@ -150,12 +137,6 @@ def test_no_room_names_demand_and_supply(fake: Fake, tmp_path: Path) -> None:
     job = make_job(tmp_path / "run", *fake, shards=9)
     with pytest.raises(UserError, match=r"no room for 9 actors of 1 CPU within 1 s: the cluster has 2 CPU \+ 2 GPU"):
         list(run_ray(job, range(9), {"min_actors": 9, "placement_timeout_s": 1}))
-
-
-def test_fractions_that_waste_a_gpu_are_refused(fake: Fake, tmp_path: Path) -> None:
-    job = make_job(tmp_path / "run", *fake, shards=6)
-    with pytest.raises(ConfigError, match="leaves part of each GPU unused"):
-        next(run_ray(job, range(6), {"gpus_per_actor": 0.4}))
 
 
 def test_job_that_stands_still_ends_with_the_reason(tmp_path: Path) -> None:

@@ -77,4 +77,4 @@ def test_slurm_script_starts_a_head_workers_and_the_run(tmp_path: Path) -> None:
     log = (tmp_path / "log").read_text()
     assert "ray start --head --node-ip-address=10.0.0.1 --port=6379 --num-cpus=16 --num-gpus=4 --block" in log
     assert "--exclude=node1 ray start --address=10.0.0.1:6379" in log
-    assert "python -m cluster.main config.toml --n 5 at 10.0.0.1:6379 with token 4" in log
+    assert "python -m cluster.main config.toml --n 5 at 10.0.0.1:6379 with token 64" in log

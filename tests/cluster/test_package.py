@@ -1,8 +1,10 @@
 """What `morphorder submit` sends: everything needed, nothing else, of known size."""
 
+import io
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 pytest.importorskip("ray", reason="needs ray: pip install 'morphorder[cluster]'")
 pytest.importorskip("onnx", reason="needs onnx to make a model")
 
-from cluster.main import MARK, report_in, version_problem
+from cluster.main import MARK, print_report, report_in, version_problem
 from cluster.package import CONFIG_NAME, make_package
 from evaluator.config import Config, read_config
 from evaluator.errors import UserError
@@ -96,6 +98,18 @@ def test_other_versions_are_one_line(config: Config, tmp_path: Path, monkeypatch
     assert "\n" not in problem
     pins.write_text(pins.read_text().replace('"python": "2', '"python": "3').replace('"pyarrow": "', '"pyarrow": "9'))
     assert "versions differ on the cluster: pyarrow 9" in version_problem()
+
+
+def test_run_without_a_report_prints_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.toml").write_text(f'out = "{tmp_path}/run"\n')
+    print_report([str(tmp_path / "config.toml")])
+    assert capsys.readouterr().out == ""
+    report = tmp_path / "run" / "report"
+    report.mkdir(parents=True)
+    (report / "report.json").write_text("{}")
+    print_report([str(tmp_path / "config.toml")])
+    with zipfile.ZipFile(io.BytesIO(report_in(capsys.readouterr().out))) as archive:
+        assert {n: archive.read(n) for n in archive.namelist()} == {"report.json": b"{}"}
 
 
 def test_report_travels_in_a_log() -> None:

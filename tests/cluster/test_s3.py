@@ -1,8 +1,14 @@
 """A run folder on S3: written by several workers, resumed, reported; against a server that the test starts."""
 
+import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 import pytest
 
@@ -12,8 +18,10 @@ moto_server = pytest.importorskip("moto.server", reason="needs an S3 server: pip
 from evaluator.errors import BundleError, StoreError  # noqa: E402  # after the skips
 from evaluator.score.bundle import Bundle, read_bundle  # noqa: E402
 from evaluator.score.fetch import local_bundle  # noqa: E402
+from evaluator.store import schemas  # noqa: E402
 from evaluator.store.location import Location  # noqa: E402
 from evaluator.store.lock import LOCK_FILE, run_lock  # noqa: E402
+from evaluator.store.shards import ShardSet  # noqa: E402
 from tests.cluster.conftest import CREDENTIALS  # noqa: E402
 from tests.cluster.jobs import answers, local_answers, make_job  # noqa: E402
 from tests.cluster.small import write_treebank  # noqa: E402
@@ -23,13 +31,24 @@ Fake = tuple[Path, Bundle]
 
 
 @pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
+def requests() -> list[str]:
+    """The requests that the S3 server has answered, as "GET /path"."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def bucket(requests: list[str]) -> Iterator[str]:
     """A URI of an empty bucket, with a query that says how to reach it."""
+
+    def note(handler: Any, *_: object) -> None:
+        requests.append(f"{handler.command} {handler.path}")
+
     server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
     server.start()
     with pytest.MonkeyPatch.context() as patch:
         for name, value in CREDENTIALS.items():
             patch.setenv(name, value)
+        patch.setattr(moto_server.MotoRequestHandler, "log_request", note)
         port = server.get_host_and_port()[1]
         query = f"scheme=http&endpoint_override=127.0.0.1:{port}&region=eu-central-1&allow_bucket_creation=true"
         pafs.FileSystem.from_uri(f"s3://runs?{query}")[0].create_dir("runs")
@@ -73,6 +92,68 @@ def test_bundle_is_fetched_once_and_checked(
     with pytest.raises(BundleError, match="differs from what"):
         local_bundle(place.text)
     assert not [p for p in (tmp_path / "other" / "bundles").iterdir() if p.is_dir()]
+
+
+WRITER = """
+import pickle, sys
+from pathlib import Path
+shards, tables = pickle.loads(Path(sys.argv[1]).read_bytes())
+print(flush=True)
+sys.stdin.readline()
+for _ in range(int(sys.argv[2])):
+    for table in tables:
+        shards.write(0, table)
+"""
+
+
+@pytest.mark.parametrize(("rows", "times"), [(20, 30), (200_000, 3)], ids=["one part", "many parts"])
+def test_two_writers_of_a_shard_cannot_corrupt_it(
+    bucket: str, rows: int, times: int, tmp_path: Path, requests: list[str]
+) -> None:
+    """Two processes write other contents to the same name at once: whoever reads gets one of the two, whole."""
+    shards = ShardSet(Location.of(bucket.format(f"writers{rows}")), "rows", schemas.ROWS, "mark")
+    tables = [
+        pa.table([range(rows), [[n] * 8] * rows, [[0]] * rows, [[[n]]] * rows], schema=schemas.ROWS) for n in (1, 2)
+    ]
+    shards.write(0, tables[0])
+    writers = []
+    for number in range(2):
+        path = tmp_path / f"writer{number}"
+        path.write_bytes(pickle.dumps((shards, tables[number:] + tables[:number])))
+        command = [sys.executable, "-c", WRITER, str(path), str(times)]
+        writers.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdin is not None
+        writer.stdout.readline()
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+    seen = set()
+    while any(writer.poll() is None for writer in writers):
+        seen.add(shards.read(0)["ids"][0].as_py()[0])
+    seen.add(shards.read(0)["ids"][0].as_py()[0])
+    for writer in writers:
+        assert writer.wait() == 0
+        writer.communicate()
+    assert seen <= {1, 2}
+    assert any(f"writers{rows}" in r and "partNumber=2" in r for r in requests) == (rows > 20)
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_cluster")
+def test_bundle_is_fetched_once_per_node(bucket: str, fake: Fake, tmp_path: Path, requests: list[str]) -> None:
+    from cluster.engine import run_ray
+
+    bundle_dir = Location.of(bucket.format(f"fetched-{tmp_path.name}"))
+    for file in fake[0].iterdir():
+        bundle_dir.write(file.name, file.read_bytes())
+    job = replace(make_job(tmp_path / "run", *fake, shards=6), bundle=bundle_dir.text)
+    requests.clear()
+    done = list(run_ray(job, range(6), {"min_actors": 2, "max_actors": 2}))
+    assert len(done) == 6
+    fetched = [r for r in requests if r.startswith("GET ") and r.endswith("/model.onnx")]
+    assert len(fetched) == 1, fetched
+    assert answers(job.scored, 6) == local_answers(replace(job, bundle=str(fake[0])), tmp_path / "local", 6)
 
 
 @pytest.mark.ray

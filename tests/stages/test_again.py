@@ -50,8 +50,8 @@ def test_a_run_continued_elsewhere_names_every_provider(config: Callable[..., Co
     run = RunFolder.open(settings.out)
     model = open_models(settings.models)[0]
     scored = run.scored(model.bundle.tokenizer_fingerprint, model.bundle.fingerprint, settings.k)
-    assert scored.is_done(1) and scored.made_by(99) == ""
-    scored.write(1, scored.read(1), made_by="CUDAExecutionProvider")
+    assert scored.made_by(1) == "CPUExecutionProvider on local" and scored.made_by(99) == ""
+    scored.write(1, scored.read(1), made_by="CUDAExecutionProvider on node1 GPU 0")
     scored.location.delete(STAGE_FILE)
     again = run_all(settings).document
     assert again["manifest"]["models"][0]["provider"] == "CPUExecutionProvider, CUDAExecutionProvider"

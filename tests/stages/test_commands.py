@@ -11,6 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from evaluator import cli
+from evaluator.errors import StoreError
+from evaluator.store.location import Location
+from evaluator.store.lock import run_lock
 
 GetBundle = Callable[..., str]
 COMMANDS = ("run", "prepare", "encode", "score", "report", "check", "show", "doctor", "audit")
@@ -59,6 +62,18 @@ def test_run_without_faults_exits_0(finished: tuple[Path, object], bundle: GetBu
     said = morphorder(*args, "--json", "--threads", "1")
     assert (said.returncode, said.stderr) == (0, "")
     assert json.loads(said.stdout)["ok"] is True
+
+
+@pytest.mark.parametrize("command", ["run", "prepare", "encode", "score", "report"])
+def test_every_stage_wants_the_run_folder_for_itself(
+    command: str, finished: tuple[Path, subprocess.CompletedProcess[str]]
+) -> None:
+    folder = str(finished[0] / "run")
+    args = (folder,) if command == "report" else (str(finished[0] / "config.toml"), "--out", folder)
+    with run_lock(Location.of(folder)):
+        refused = CliRunner().invoke(cli.app, [command, *args, "--progress", "none"], standalone_mode=False)
+    assert isinstance(refused.exception, StoreError)
+    assert f"another run works here: process {os.getpid()} on" in str(refused.exception)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +157,29 @@ def test_dry_run_writes_nothing(finished: tuple[Path, object]) -> None:
     assert said["ok"]
     assert said["plan"]["items"] == 2 * sum(said["plan"]["base_items"].values()) > 0
     assert [m["model"] for m in said["plan"]["models"]] == ["alpha", "nan"]
+    assert said["plan"]["estimate_s"]["all"] > said["plan"]["estimate_s"]["score"] > 0
     assert not out.exists()
+
+
+def test_run_says_its_plan_before_it_scores(finished: tuple[Path, object], bundle: GetBundle) -> None:
+    root, _ = finished
+    args = ("run", str(root / "config.toml"), "-m", bundle(), "--out", str(root / "told"), "--threads", "1")
+    first = morphorder(*args, "--progress", "lines").stderr.splitlines()
+    plan = next(i for i, line in enumerate(first) if "base items in 1 treebanks" in line)
+    score = next(i for i, line in enumerate(first) if line.startswith("score alpha:"))
+    assert "distinct rows" in first[plan + 1]
+    assert any(line.startswith("about ") for line in first[plan:score])
+    told = [json.loads(line) for line in morphorder(*args, "--progress", "json").stderr.splitlines()]
+    (plan_again,) = [line["plan"] for line in told if "plan" in line]
+    assert plan_again["models"][0]["done"] == plan_again["models"][0]["shards"] > 0
+
+
+def test_plan_of_a_gpu_run_is_made_without_a_gpu(finished: tuple[Path, object], bundle: GetBundle) -> None:
+    config = finished[0] / "gpu.toml"
+    config.write_text((finished[0] / "config.toml").read_text() + 'scoring = {provider = "cuda"}\n')
+    said = in_process("run", str(config), "-m", bundle(), "--dry-run", "--progress", "none")
+    assert "distinct rows" in said
+    assert "no estimate" in said
 
 
 def test_doctor_says_all_in_one_object() -> None:
