@@ -25,8 +25,9 @@ from evaluator.store.location import Location
 from evaluator.store.run import read_stage
 from evaluator.store.shards import ShardSet
 
-SHARD_ROWS = 64
-"""Small, so that even a sample of a few hundred rows is read, scored and written in several shards."""
+SHARD_ROWS = 256
+"""Small, so that a sample of some hundred rows is read, scored and written in several shards; with fewer rows in one,
+batches would hold more padding than those of a real run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Memory of scoring: `python -m benchmarks.memory [--json]`.
 
-Peak of one worker over rows of ordinary and of 500 different lengths, in three passes: a runtime that keeps something
+Peak of one worker over rows of ordinary and of 500 different lengths, in two passes: a runtime that keeps something
 for every new shape grows between them. Two workers at once: what both hold together (their proportional shares), and
 how much of one is shared. Bars: peak ≤ weights + 1 GiB, no growth after the first pass.
 """
@@ -26,6 +26,7 @@ from evaluator.store.location import Location
 from evaluator.store.shards import ShardSet
 
 LENGTHS = 500
+PASSES = 2
 ALLOWED_MIB = 1024
 
 
@@ -83,7 +84,7 @@ def _work(given: argparse.Namespace) -> int:
     loaded = peak_rss_mib()
     many = _many_lengths(material.table(), given.lengths)
     passes = []
-    for _ in range(3 if given.worker == "alone" else 1):
+    for _ in range(PASSES if given.worker == "alone" else 1):
         for shard in range(material.shards):
             scorer.compute(shard, scorer.read(shard))
         for first in range(0, many.num_rows, 50):

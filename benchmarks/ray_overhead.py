@@ -103,7 +103,7 @@ class Sleeper:
     def __call__(self, batch: pa.Table) -> pa.Table:
         time.sleep(SLEEP_S)
         task = task_of(batch)
-        return outcome_table(Outcome(task.shard, None, ShardDone(task.shard, 1, 1, 1, 0, SLEEP_S, "none")))
+        return outcome_table(Outcome(task.shard, None, ShardDone(task.shard, 1, 1, 1, 0, SLEEP_S, "none", "none")))
 
 
 def scale(shards: int, actors: int) -> dict[str, Any]:

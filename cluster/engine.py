@@ -3,6 +3,7 @@
 import gc
 import sys
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import ray
@@ -35,7 +36,7 @@ def run_ray(job: ScoreJob, shards: Sequence[int], settings: dict[str, Any]) -> I
     wait_for_room(demand, min(options.min_actors, len(shards)), options.placement_timeout_s)
     most = options.max_actors or max(room(demand), options.min_actors)
     pool = Pool(demand, min(options.min_actors, most), most, options.stall_timeout_s)
-    placed = ScoreJob(job.bundle, job.rows, job.scored, job.settings, job.provider, demand.cpus)
+    placed = replace(job, threads=demand.cpus)
     yield from _Driver(placed, pool, options).run([Task(shard) for shard in shards])
 
 

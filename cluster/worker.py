@@ -4,7 +4,6 @@ import os
 import socket
 import traceback
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pyarrow as pa
 import ray
@@ -31,7 +30,7 @@ class Worker:
             self.name = f"{self.name} {_device(job.threads, gpus)}"
             _check_versions(versions, self.name)
             _check_sight(job, self.name)
-            self.scorer = ShardScorer(job)
+            self.scorer = ShardScorer(job, self.name)
         except MorphorderError as error:
             self.refusal = error
         self.metrics = WorkerMetrics()
@@ -47,7 +46,7 @@ class Worker:
             if task.rows is not None:
                 self.scorer.rehearse(task.shard, *task.rows)
                 return Outcome(task.shard, task.rows)
-            done = replace(self.scorer.score(task.shard, task.failed), worker=self.name)
+            done = self.scorer.score(task.shard, task.failed)
         except MorphorderError as error:
             return Outcome(task.shard, task.rows, error=taken_apart(error))
         except Exception as error:  # whatever a row does to the runtime: the driver looks for the row
@@ -61,7 +60,7 @@ def _device(cpus: int, gpus: float) -> str:
     """What Ray gave this worker, as "GPU 0" or "2 CPU". Errors: UserError when that is not what it was to have."""
     context = ray.get_runtime_context()
     where = f"worker {os.getpid()}"
-    given = context.get_assigned_resources().get("CPU", 0)  # type: ignore[no-untyped-call]  # Ray ships no type
+    given = context.get_assigned_resources().get("CPU", 0)  # type: ignore[no-untyped-call]  # Ray leaves it untyped
     if given != cpus:
         raise UserError(f"was given {given:g} CPU, computes on {cpus}", where=where, hint="see: ray status")
     if not gpus:

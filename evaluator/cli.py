@@ -16,6 +16,7 @@ from evaluator.config import Config, read_config
 from evaluator.convert.command import convert_command
 from evaluator.doctor import doctor_command
 from evaluator.errors import ConfigError, MorphorderError
+from evaluator.flags import name_variables, overlay
 from evaluator.progress import ProgressStyle, Reporter
 from evaluator.show import show_command
 from evaluator.stages import run as stages
@@ -70,18 +71,7 @@ STYLES: tuple[ProgressStyle, ...] = ("auto", "bar", "lines", "json", "none")
 
 
 def _config(path: Path | None, **flags: Any) -> Config:
-    overlay: dict[str, Any] = {
-        key: flags[flag]
-        for flag, key in (("out", "out"), ("models", "models"), ("treebanks", "treebanks"), ("engine", "engine"))
-        if flags.get(flag)
-    }
-    if flags.get("n") is not None:
-        overlay["sample"] = {"n": flags["n"]}
-    if flags.get("seeds") is not None:
-        overlay["seeds"] = list(range(flags["seeds"]))
-    if flags.get("threads") is not None:
-        overlay["scoring"] = {"threads": flags["threads"]}
-    return read_config(path, overlay)
+    return read_config(path, overlay(flags))
 
 
 def _reporter(style: str) -> Reporter:
@@ -112,7 +102,7 @@ def run(
     `morphorder run --treebank UD_German-PUD --model bundles/mbert --n 1000 --out mbert-de`
     """
     settings = _config(
-        config, out=out, models=model, treebanks=treebank, n=n, seeds=seeds, engine=engine, threads=threads
+        config, out=out, model=model, treebank=treebank, n=n, seeds=seeds, engine=engine, threads=threads
     )
     reporter = _reporter(progress)
     if dry_run:
@@ -141,7 +131,7 @@ def prepare_stage(
 
     `morphorder prepare config.toml --out results`
     """
-    settings = _config(config, out=out, treebanks=treebank, n=n, seeds=seeds)
+    settings = _config(config, out=out, treebank=treebank, n=n, seeds=seeds)
     with run_lock(Location.of(settings.out)):
         folder = stages.prepare_timed(settings, _reporter(progress))
     _done({"items": str(folder.location)}, f"items are in {folder.location}/items", as_json)
@@ -159,7 +149,7 @@ def encode_stage(
 
     `morphorder encode config.toml --out results`
     """
-    settings = _config(config, out=out, models=model)
+    settings = _config(config, out=out, model=model)
     reporter = _reporter(progress)
     rows = {}
     with run_lock(Location.of(settings.out)):
@@ -186,7 +176,7 @@ def score_stage(
 
     `morphorder score config.toml --out results --engine ray`
     """
-    settings = _config(config, out=out, models=model, engine=engine, threads=threads)
+    settings = _config(config, out=out, model=model, engine=engine, threads=threads)
     reporter = _reporter(progress)
     rows = {}
     with run_lock(Location.of(settings.out)):
@@ -202,18 +192,25 @@ def report_stage(
     run_folder: Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")],
     no_text: NoText = False,
     excel: Annotated[bool, typer.Option("--excel", help="Each CSV also with BOM and guarded cells.")] = False,
+    covariate: Annotated[
+        Path | None,
+        typer.Option("--covariate", help="Table (CSV, TSV) with `language` and numbers to plot A@1 against."),
+    ] = None,
     progress: Style = "auto",
     as_json: Json = False,
 ) -> None:
     """Make the report of a run anew, of whatever has been scored.
 
     `morphorder report results`
+
+    `morphorder report results --covariate speakers.csv --no-text`
     """
     folder = RunFolder.open(run_folder)
     settings = stages.config_of(folder)
     models = open_models(settings.models)
+    reporter = _reporter(progress)
     with run_lock(folder.location):
-        document = report(folder, models, settings, _reporter(progress), text=not no_text, excel=excel)
+        document = report(folder, models, settings, reporter, text=not no_text, excel=excel, covariate=covariate)
     _answer(document, str(folder.location), as_json=as_json)
     if not is_complete(document):
         raise typer.Exit(1)
@@ -252,13 +249,21 @@ app.command("audit")(audit_command)
 
 
 def _add_installed_commands() -> None:
-    """Mounts what packages registered in the entry-point group `morphorder.commands`: a Typer app or a function."""
+    """Mounts what packages registered in the entry-point group `morphorder.commands`: a Typer app or a function.
+
+    `group.name` adds a command to the group of another package: `wos.train-order` is `morphorder wos train-order`.
+    """
+    groups = {"": app}
     for entry in sorted(entry_points(group="morphorder.commands"), key=lambda e: e.name):
+        group, _, name = entry.name.rpartition(".")
+        if group not in groups:
+            continue
         found = entry.load()
         if isinstance(found, typer.Typer):
-            app.add_typer(found, name=entry.name)
+            groups[name] = found
+            groups[group].add_typer(found, name=name)
         else:
-            app.command(entry.name)(found)
+            groups[group].command(name)(found)
 
 
 @app.callback(invoke_without_command=True)
@@ -273,7 +278,9 @@ def main() -> NoReturn:
     as_json = "--json" in sys.argv or os.environ.get("MORPHORDER_JSON", "") not in ("", "0", "false")
     _add_installed_commands()
     try:
-        code = app(standalone_mode=False)
+        command = typer.main.get_command(app)
+        name_variables(command)
+        code = command(standalone_mode=False)
     except MorphorderError as error:
         sys.exit(_fail(error.code, error.message, error.where, error.hint, error.exit_code, as_json))
     except KeyboardInterrupt:

@@ -160,7 +160,7 @@ def read_config(path: Path | None, overlay: dict[str, Any] | None = None) -> Con
     if path is None:
         settings = demo_config().model_dump(mode="json") if not (overlay or {}).get("treebanks") else {}
     else:
-        settings = _toml(path)
+        settings = read_toml(path)
     where = str(path) if path else "flags"
     try:
         config = Config.model_validate(_overlaid(settings, overlay or {}))
@@ -184,7 +184,8 @@ def read_config(path: Path | None, overlay: dict[str, Any] | None = None) -> Con
     )
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a settings file. Errors: ConfigError."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

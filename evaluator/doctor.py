@@ -13,6 +13,7 @@ import typer
 
 from evaluator.config import BUNDLED_MODELS, read_config
 from evaluator.errors import MorphorderError
+from evaluator.flags import from_environment, origins, overlay
 from evaluator.progress import Reporter
 from evaluator.score.backend import Session, installed, providers, usable_cpus
 from evaluator.stages.encode import open_models
@@ -32,15 +33,18 @@ def doctor_command(
 ) -> None:
     """Say what works here: versions, providers, threads, engines, and a timed check of the bundled models.
 
-    With CONFIG, also what its run would do and how long it would take on this machine.
+    With CONFIG, also what its run would do and how long it would take on this machine. Every setting is listed with its
+    origin: a MORPHORDER_ variable, the file, or the default (`--json`; the text lists those that are no default).
 
     `morphorder doctor`
 
     `morphorder doctor config.toml --json`
     """
-    facts = examine()
+    settings = origins(config, os.environ)
+    facts = {**examine(), "settings": settings}
     if config is not None:
-        facts["plan"] = estimate_of(read_config(config), Reporter("none" if as_json else "auto"), probe_s)
+        asked = read_config(config, overlay(from_environment(os.environ)))
+        facts["plan"] = estimate_of(asked, Reporter("none" if as_json else "auto"), probe_s)
     if as_json:
         print(json.dumps({"ok": not facts["problems"], **facts}))
     else:
@@ -81,7 +85,7 @@ def examine() -> dict[str, Any]:
 def _speed(folder: Any, bundle: Any) -> float:
     """Rows of 24 pieces with one mask scored in a second by a bundled model, best of three batches of 64."""
     session = Session(folder, bundle)
-    ids = np.full((64, 24), bundle.mask_id + 1, dtype=np.int64)
+    ids = np.full((64, 24), (bundle.mask_id + 1) % bundle.vocab_size, dtype=np.int64)  # any piece that is no mask
     ids[:, 5] = bundle.mask_id
     attention = np.ones_like(ids)
     mask_pos, gold = np.arange(64) * 24 + 5, np.arange(64)
@@ -93,6 +97,10 @@ def _speed(folder: Any, bundle: Any) -> float:
     return round(64 / best, 1)
 
 
+def _not_default(settings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in settings if row["origin"] != "default"]
+
+
 def _lines(facts: dict[str, Any]) -> list[str]:
     lines = [f"{name:<18}{version}" for name, version in facts["versions"].items()]
     lines += [
@@ -102,5 +110,6 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     ]
     lines += [f"{name:<18}{speed:,.0f} rows of 24 pieces a second" for name, speed in facts["rows_per_s"].items()]
     lines += [f"{name:<18}{value} (environment)" for name, value in facts["environment"].items()]
+    lines += [f"{row['setting']:<18}{row['value']} ({row['origin']})" for row in _not_default(facts["settings"])]
     lines += plan_lines(facts["plan"]) if "plan" in facts else []
     return lines + ([f"problem: {p}" for p in facts["problems"]] or ["all is well"])

@@ -23,6 +23,11 @@ class MorphorderError(Exception):
         self.where = where
         self.hint = hint
 
+    def as_dict(self) -> dict[str, object]:
+        """What a command says of it under `--json`."""
+        told = {"code": self.code, "message": self.message, "where": self.where, "hint": self.hint}
+        return {"ok": False, "error": told}
+
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         remedy = f" ({self.hint})" if self.hint else ""

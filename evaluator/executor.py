@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluator.errors import ConfigError
-from evaluator.score.backend import Provider, Session
+from evaluator.score.attend import Attender, head_mask_of
+from evaluator.score.backend import AttentionSession, Provider, Session, TextSession
 from evaluator.score.bundle import read_bundle
+from evaluator.score.classify import Classifier
 from evaluator.score.fetch import local_bundle
-from evaluator.score.shard import Model, ScoreSettings, score_rows, score_rows_except
+from evaluator.score.shard import Model, ScoreSettings
 from evaluator.store.shards import ShardSet
 
 
@@ -30,6 +32,10 @@ class ScoreJob:
     settings: ScoreSettings
     provider: Provider
     threads: int
+    silenced: tuple[tuple[int, int], ...] = ()
+    """(layer, head), from 0, of the heads that say nothing; this and the next only for bundles of kind `attention`."""
+    from_side: int = 0
+    """Of which of two texts, 0 or 1, links go from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +51,12 @@ class ShardDone:
     wall_s: float
     """Time of computing: reading and writing happen meanwhile."""
     provider: str
-    worker: str = "local"
-    """Who scored it: host and device, as "node1 GPU 0" or "node1 2 CPU"."""
+    worker: str
+    """Who scored it: host and device, as "node1 GPU 0" or "node1 2 CPU", or "local"."""
 
+
+MADE_ON = " on "
+"""Between provider and worker, in the remark that a scored shard carries."""
 
 Engine = Callable[[ScoreJob, Sequence[int], dict[str, Any]], Iterator[ShardDone]]
 """(job, shards still to do, the engine's own settings) → one report per shard, in any order."""
@@ -61,15 +70,27 @@ class Scored:
     table: pa.Table
 
 
-class ShardScorer:
-    """A loaded model that scores shards of a job."""
+def open_model(job: ScoreJob) -> Model | Classifier | Attender:
+    """The job's model, loaded: what it makes of a row is for its kind to say."""
+    folder = local_bundle(job.bundle)
+    bundle = read_bundle(folder)
+    if bundle.kind == "text-classification":
+        session = TextSession(folder, bundle, provider=job.provider, threads=job.threads)
+        return Classifier(session, bundle.pad_id, len(bundle.labels))
+    if bundle.kind == "attention":
+        attending = AttentionSession(folder, bundle, provider=job.provider, threads=job.threads)
+        return Attender(attending, bundle.pad_id, len(bundle.labels), head_mask_of(bundle, job.silenced), job.from_side)
+    masked = Session(folder, bundle, provider=job.provider, threads=job.threads)
+    return Model(masked, bundle.pad_id, bundle.vocab_size, bundle.top_k)
 
-    def __init__(self, job: ScoreJob) -> None:
+
+class ShardScorer:
+    """A loaded model that scores shards of a job, under the name of its worker."""
+
+    def __init__(self, job: ScoreJob, worker: str = "local") -> None:
         self.job = job
-        folder = local_bundle(job.bundle)
-        bundle = read_bundle(folder)
-        session = Session(folder, bundle, provider=job.provider, threads=job.threads)
-        self.model = Model(session, bundle.pad_id, bundle.vocab_size, bundle.top_k)
+        self.worker = worker
+        self.model = open_model(job)
 
     def score(self, shard: int, failed: Mapping[int, str] = MappingProxyType({})) -> ShardDone:
         """Reads a shard of rows, scores it, writes its answers, all or nothing.
@@ -85,7 +106,7 @@ class ShardScorer:
     def compute(self, shard: int, table: pa.Table, failed: Mapping[int, str] = MappingProxyType({})) -> "Scored":
         """The answers to the rows of a shard, nothing written yet."""
         began, run_before = perf_counter(), self.model.session.pieces_run
-        scored = score_rows_except(table, self.model, self.job.settings, failed)
+        scored = self.model.score(table, self.job.settings, failed)
         if scored.num_rows != table.num_rows:
             raise AssertionError(f"shard {shard}: {table.num_rows} rows in, {scored.num_rows} out")
         done = ShardDone(
@@ -96,13 +117,15 @@ class ShardScorer:
             failed=table.num_rows - scored["failed"].null_count,
             wall_s=perf_counter() - began,
             provider=self.model.session.provider,
+            worker=self.worker,
         )
         return Scored(done, scored)
 
     def write(self, scored: "Scored") -> ShardDone:
         """The report of a shard, once its answers are on disk."""
-        self.job.scored.write(scored.done.shard, scored.table)
-        return scored.done
+        done = scored.done
+        self.job.scored.write(done.shard, scored.table, made_by=f"{done.provider}{MADE_ON}{done.worker}")
+        return done
 
     def rehearse(self, shard: int, first: int, last: int) -> int:
         """The number of rows first … last - 1 of a shard that were scored; nothing is written.
@@ -110,7 +133,7 @@ class ShardScorer:
         Finds out which rows kill or break a worker.
         """
         table = self.job.rows.read(shard).slice(first, last - first)
-        return int(score_rows(table, self.model, self.job.settings).num_rows)
+        return int(self.model.score(table, self.job.settings, {}).num_rows)
 
 
 def run_local(job: ScoreJob, shards: Sequence[int], settings: dict[str, Any]) -> Iterator[ShardDone]:

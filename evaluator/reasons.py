@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from evaluator import errors
 from evaluator.reduce.block import REASONS as CELL_REASONS
+from evaluator.wos.measures import REASONS as WOS_REASONS
 
 ITEM_REASONS: dict[str, str] = {
     "not_expressible": "the word holds a piece unknown to the model: scored, never a hit",
@@ -31,6 +32,15 @@ BASE_ITEM_REASONS: dict[str, str] = {
     "not_drawn": "usable, and not among the n that were drawn",
 }
 """Reasons of (sentence, seed) pairs without items, in `manifest.excluded`."""
+
+EXAMPLE_REASONS: dict[str, str] = {
+    "too_short": "the input that is reordered has at most three words",
+    "several_sentences": "it seems to hold more than one sentence, and `sentences` is one",
+    "unchangeable": "a block order of the run cannot change it",
+    "too_long": "one of its orders is longer than the model can read: nothing is cut, the example leaves as a whole",
+    "failed": "the model gave no finite answer to one of its orders",
+}
+"""Reasons of examples of a classification task that take no part in shuffling, in `steps` and `counts.excluded`."""
 
 DAMAGE: dict[str, str] = {
     "bad_utf8": "bytes that are not UTF-8",
@@ -115,6 +125,8 @@ def tables() -> dict[str, Mapping[str, str]]:
         "A cell or a number that is null (`reason` in `cells`)": {
             str(reason): meaning for reason, meaning in CELL_REASONS.items()
         },
+        "An example of a classifier's task that is left out (`steps`)": EXAMPLE_REASONS,
+        "A figure of a classifier that is null (`reason` in `rows`)": WOS_REASONS,
     }
 
 

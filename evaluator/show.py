@@ -25,6 +25,7 @@ def show_command(
     model: Annotated[str | None, typer.Option("--model", "-m", help="Only this model.")] = None,
     wrong: Annotated[bool, typer.Option("--wrong", help="Only items whose first answer is wrong.")] = False,
     right: Annotated[bool, typer.Option("--right", help="Only items whose first answer is right.")] = False,
+    flipped: Annotated[bool, typer.Option("--flipped", help="Only items right in orig and wrong here.")] = False,
     sentence: Annotated[str | None, typer.Option("--sentence", "-s", help="Only this sent_id.")] = None,
     tokens: Annotated[bool, typer.Option("--tokens", help="Also the pieces that the model read.")] = False,
     limit: Annotated[int, typer.Option("--limit", help="At most so many items.")] = 10,
@@ -49,6 +50,8 @@ def show_command(
     if condition is not None:
         chosen = _only(chosen, "condition", condition.removesuffix("+L"), outcomes)
         chosen = chosen.filter(pc.equal(chosen["lemma"], condition.endswith("+L")))
+    if flipped:
+        chosen = chosen.filter(_is_flipped(chosen, outcomes))
     if wrong or right:
         chosen = chosen.filter(pc.equal(chosen["correct1"], right))
     rows = chosen.slice(0, max(limit, 0)).to_pylist()
@@ -69,6 +72,15 @@ def _only(table: pa.Table, column: str, value: str | None, everything: pa.Table)
         shown = ", ".join(known) if len(known) <= 12 else f"{', '.join(known[:12])}, …"
         raise ConfigError(f"no {column} {value!r} in this run", where="show", hint=f"there are: {shown}")
     return table.filter(pc.equal(table[column], value))
+
+
+def _is_flipped(rows: pa.Table, everything: pa.Table) -> pa.Array:
+    """Which rows are wrong where the same model was right on the same base item in the original order and spelling."""
+    keys = ["model", "base_id", "lemma"]
+    right = everything.filter(pc.and_(pc.equal(everything["condition"], "orig"), everything["correct1"]))
+    known = {tuple(row.values()) for row in right.select(keys).to_pylist()}
+    was_right = pa.array([tuple(row.values()) in known for row in rows.select(keys).to_pylist()], pa.bool_())
+    return pc.fill_null(pc.and_(was_right, pc.invert(rows["correct1"].combine_chunks())), False)
 
 
 def _pieces(folder: RunFolder, name: str, item_id: int) -> list[str]:

@@ -20,8 +20,11 @@ Condition = Literal[
 ]  # fmt: skip
 Spacing = Literal["natural", "uniform"]
 Precision = Literal["fp32", "fp16", "int8"]
+ModelKind = Literal["fill-mask", "text-classification", "attention"]
+"""What a graph answers: pieces at masks; logits of a whole input; those and the attention of every head."""
 Status = Literal["scored", "skipped", "failed"]
 
+Int8s = npt.NDArray[np.int8]
 Int16s = npt.NDArray[np.int16]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]

@@ -13,8 +13,10 @@ from onnx import ModelProto
 
 from evaluator.errors import BundleError
 from evaluator.score.bundle import BUNDLE_FILE, MODEL_FILE, Bundle, stamp_file, write_bundle
-from evaluator.types import Precision
+from evaluator.types import ModelKind, Precision
 from export.agreement import Agreement, measure_agreement
+from export.attention import build_attention
+from export.classifier import build_classifier, is_classifier
 from export.convert import (
     TorchLogits,
     check_versions,
@@ -63,10 +65,12 @@ def build_bundle(
     trust_remote_code: bool = False,
     allow_pickle: bool = False,
     force: bool = False,
+    task: ModelKind | None = None,
     say: Say = lambda _: None,
 ) -> Bundle:
     """The bundle written to folder `out` from a model id, a checkpoint's folder, or an ONNX file or folder.
 
+    `task` is what the model is exported as; by default a classifier when its config names one, else a masked model.
     `storage="fp16"` rounds the weights to fp16 and stores them so, while the graph computes in fp32: half the size.
     `force` replaces an existing bundle, and accepts untested library versions and an agreement below its floor, never
     a failed parity. `say` is called with each step. The folder appears at once, complete, or not at all.
@@ -85,8 +89,15 @@ def build_bundle(
     try:
         ready = work / "bundle"
         ready.mkdir()
-        bundle = _build(found, ready, work, name or _short_name(found), precision, storage, k, trust_remote_code,
-                        allow_pickle, force, say)  # fmt: skip
+        label = name or _short_name(found)
+        kind = task or _kind_of(found)
+        if kind != "fill-mask":
+            bundle = _build_classifier(
+                found, ready, work, label, kind, precision, storage, trust_remote_code, allow_pickle, say
+            )
+        else:
+            bundle = _build(found, ready, work, label, precision, storage, k, trust_remote_code,
+                            allow_pickle, force, say)  # fmt: skip
         _move_into_place(ready, target, work)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -149,6 +160,27 @@ def _build(
         parity=figures,
         versions=installed_versions(),
     )
+    write_bundle(ready, bundle)
+    return bundle
+
+
+def _kind_of(source: Source) -> ModelKind:
+    return "text-classification" if is_classifier(source.config) else "fill-mask"
+
+
+def _build_classifier(
+    source: Source, ready: Path, work: Path, name: str, kind: ModelKind, precision: Precision, storage: Storage,
+    trust_remote_code: bool, allow_pickle: bool, say: Say,
+) -> Bundle:  # fmt: skip
+    """The bundle of a classifier, or of its attention, all its files in folder `ready`."""
+    if precision != "fp32":
+        raise BundleError(f"classifiers are not exported in {precision}", hint="use fp32; --storage fp16 halves it")
+    trust: dict[str, Any] = {"trust_remote_code": trust_remote_code, "allow_pickle": allow_pickle, "say": say}
+    if kind == "attention":
+        bundle = build_attention(source, ready, name, **trust)
+    else:
+        bundle = build_classifier(source, ready, work, name, half=storage == "fp16", **trust)
+    _check_size(ready, bundle.parameters, half=storage == "fp16")
     write_bundle(ready, bundle)
     return bundle
 

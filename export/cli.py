@@ -13,6 +13,7 @@ from rich.console import Console
 
 from evaluator.errors import BundleError, MorphorderError
 from evaluator.score.bundle import Bundle
+from evaluator.types import ModelKind
 
 
 class PrecisionName(StrEnum):
@@ -23,6 +24,23 @@ class PrecisionName(StrEnum):
     int8 = "int8"
 
 
+class TaskName(StrEnum):
+    """What a model is exported as."""
+
+    auto = "auto"
+    fill_mask = "fill-mask"
+    text_classification = "text-classification"
+    attention = "attention"
+
+
+TASKS: dict[TaskName, ModelKind | None] = {
+    TaskName.auto: None,
+    TaskName.fill_mask: "fill-mask",
+    TaskName.text_classification: "text-classification",
+    TaskName.attention: "attention",
+}
+
+
 class StorageName(StrEnum):
     """What the weights of an fp32 graph are stored in."""
 
@@ -30,7 +48,9 @@ class StorageName(StrEnum):
     fp16 = "fp16"
 
 
-NEEDED = frozenset({"huggingface_hub", "onnx", "onnxruntime", "optimum", "safetensors", "torch", "transformers"})
+NEEDED = frozenset(
+    {"accelerate", "huggingface_hub", "onnx", "onnxruntime", "optimum", "safetensors", "torch", "transformers"}
+)
 """What the extra installs: a missing one of these is the user's to mend, any other a fault."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -45,6 +65,9 @@ def export_command(
     storage: Annotated[
         StorageName, typer.Option(help="fp16 halves the file: weights rounded to fp16, computed in fp32.")
     ] = StorageName.fp32,
+    task: Annotated[
+        TaskName, typer.Option(help="What it answers; auto: classes if its config names a classifier, else masks.")
+    ] = TaskName.auto,
     top_k: Annotated[int, typer.Option(min=1, help="Pieces kept per mask.")] = 10,
     revision: Annotated[str | None, typer.Option(help="Commit, branch or tag of a model id.")] = None,
     trust_remote_code: Annotated[
@@ -57,11 +80,11 @@ def export_command(
         bool, typer.Option("--force", help="Replace a bundle; accept low agreement and untested versions.")
     ] = False,
 ) -> None:
-    """Make a model bundle: ONNX graph with a masked head, tokenizer, and the measured parity with transformers."""
+    """Make a model bundle: ONNX graph with a masked head or of a classifier, tokenizer, measured parity."""
     console = Console(stderr=True)
     try:
         with console.status("starting") as status:
-            _require_extra()
+            require_extra()
             from export.build import build_bundle
 
             bundle = build_bundle(
@@ -75,6 +98,7 @@ def export_command(
                 trust_remote_code=trust_remote_code,
                 allow_pickle=allow_pickle,
                 force=force,
+                task=TASKS[task],
                 say=status.update,
             )
     except MorphorderError as error:
@@ -90,8 +114,9 @@ def export_command(
 def _measurements(bundle: Bundle) -> Iterator[str]:
     """Lines that say what the gates measured."""
     parity = bundle.parity
-    worst, masks = parity["max_abs_dlogp_nats"], parity["masks"]
-    yield f"parity with {parity['reference']}: |Δ log p| at most {worst:.1e} nats on {masks} masks"
+    worst = parity["max_abs_dlogp_nats"]
+    on = f"{parity['inputs']} inputs" if bundle.labels else f"{parity['masks']} masks"
+    yield f"parity with {parity['reference']}: |Δ log p| at most {worst:.1e} nats on {on}"
     if "agreement" in parity:
         figures = parity["agreement"]
         yield (
@@ -100,7 +125,7 @@ def _measurements(bundle: Bundle) -> Iterator[str]:
         )
 
 
-def _require_extra() -> None:
+def require_extra() -> None:
     """Nothing. Errors: BundleError when the libraries of the extra are not installed."""
     try:
         import export.build  # noqa: F401

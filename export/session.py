@@ -1,7 +1,9 @@
 """ONNX Runtime for the gates of an export: one CPU session with explicit threads."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +12,7 @@ import onnxruntime as ort
 from evaluator.errors import BundleError
 from export.graph import first_line
 
-Feeds = dict[str, npt.NDArray[np.int64]]
+Feeds = Mapping[str, npt.NDArray[Any]]
 # onnxruntime's own tree: every failure of loading or running derives from one of these.
 RUNTIME_ERRORS = tuple(
     {

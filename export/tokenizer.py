@@ -34,6 +34,7 @@ class TokenizerFacts:
     """Ids and length that `bundle.json` records, and how the tokenizer was had."""
 
     mask_id: int
+    """-1 where the tokenizer has none and needs none."""
     pad_id: int
     unk_id: int | None
     size: int
@@ -48,10 +49,12 @@ class TokenizerFacts:
     """Ids of the built-in sentences, special tokens included."""
 
 
-def bring_tokenizer(folder: Path, out: Path, config: dict[str, Any], *, trust_remote_code: bool) -> TokenizerFacts:
+def bring_tokenizer(
+    folder: Path, out: Path, config: dict[str, Any], *, trust_remote_code: bool, needs_mask: bool = True
+) -> TokenizerFacts:
     """What is known of the tokenizer, after writing its `tokenizer.json` into `out`.
 
-    Errors: BundleError when there is none, or it has no mask, or no padding.
+    Errors: BundleError when there is none, or it has no mask though it needs one, or no padding.
     """
     source = folder / TOKENIZER_FILE
     disagreements: int | None = None
@@ -74,7 +77,7 @@ def bring_tokenizer(folder: Path, out: Path, config: dict[str, Any], *, trust_re
     vocabulary: dict[str, int] = fast.get_vocab()
     named = _named_tokens(folder)
     mask_id = _find(vocabulary, [named.get("mask_token"), *MASK_SPELLINGS])
-    if mask_id is None:
+    if mask_id is None and needs_mask:
         raise BundleError(
             "the tokenizer has no mask token",
             where=str(folder),
@@ -91,7 +94,7 @@ def bring_tokenizer(folder: Path, out: Path, config: dict[str, Any], *, trust_re
         )
     encoded = tuple(tuple(fast(sentence)["input_ids"]) for sentence in SENTENCES)
     return TokenizerFacts(
-        mask_id=mask_id,
+        mask_id=-1 if mask_id is None else mask_id,
         pad_id=int(pad_id),
         unk_id=_unknown_id(document, vocabulary, named.get("unk_token")),
         size=max(vocabulary.values()) + 1,

@@ -54,6 +54,14 @@ def test_every_reason_of_a_cell_is_listed() -> None:
     assert table.keys() == set(get_args(Reason))
 
 
+def test_every_reason_of_a_classifier_is_listed() -> None:
+    steps = literals("evaluator/wos", r'\("(\w+)", (?:reasons != "\w+"|fits|sound)\)')
+    assert steps == reasons.EXAMPLE_REASONS.keys()
+    given = literals("evaluator/wos", r'"reason": "(\w+)"') | literals("evaluator/wos", r'"(one_class)" if len')
+    given |= literals("evaluator/wos", r'else "(no_examples)"')
+    assert given == reasons.WOS_REASONS.keys()
+
+
 def test_codes_of_errors_are_those_of_the_tree() -> None:
     classes = literals("evaluator", r'\n    code = "([a-z_]+)"')
     classes |= literals("evaluator", r'_fail\("([a-z_]+)"')

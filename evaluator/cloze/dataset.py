@@ -139,11 +139,14 @@ def _from_hub(repository: str, config: str) -> ClozeData:
     except Exception as error:  # the library raises errors of many packages, network ones among them
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise DatasetError(f"cannot be loaded: {first[:200]}", where=f"{repository}:{config}") from error
-    splits = {
-        str(name): conform(pa.Table.from_pylist(split.to_list()), f"{repository}:{config}/{name}")
-        for name, split in loaded.items()
-    }
+    splits = {str(name): conform(_table_of(split), f"{repository}:{config}/{name}") for name, split in loaded.items()}
     return ClozeData(f"{repository}:{config}", _language(config), splits, {})
+
+
+def _table_of(split: Any) -> pa.Table:
+    """A split of the `datasets` package as a table; one without rows still has its columns."""
+    rows = split.to_list()
+    return pa.Table.from_pylist(rows) if rows else pa.table({name: pa.nulls(0) for name in split.column_names})
 
 
 def _language(name: str) -> str:

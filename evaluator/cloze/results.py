@@ -11,7 +11,7 @@ from evaluator.cloze.dataset import CELLS
 from evaluator.cloze.inputs import STYLES, Style
 from evaluator.cloze.outcomes import MEASURES, sentence_ids
 from evaluator.cloze.tables import LanguageTable
-from evaluator.reduce.intervals import effective_size, wilson
+from evaluator.reduce.shares import share
 from evaluator.types import Bools, Int64s
 
 FEW = 30
@@ -19,27 +19,6 @@ FEW = 30
 FLOORS = ("copy_lemma", "copy_lemma_exact", "frequent_form")
 Columns: TypeAlias = "Mapping[Style, Mapping[str, tuple[Bools, Bools]]]"
 GROUPS = ("all", "cell", "phenomenon", "person_number", "verbclass", "cell_phenomenon")
-
-
-def share(hits: Bools, known: Bools, sentence: Int64s, confidence: float) -> dict[str, Any]:
-    """`n`, `value` and `ci` of the share hits / n over the known outcomes; null without any.
-
-    Wilson interval with Kish's effective sample size over sentences (`evaluator.reduce.intervals`).
-    """
-    n = int(known.sum())
-    if not n:
-        return {"n": 0, "value": None, "ci": None}
-    _, cluster = np.unique(sentence[known], return_inverse=True)
-    of_cluster = np.bincount(cluster).astype(np.int64)
-    cluster_hits = np.bincount(cluster, weights=hits[known]).astype(np.int64)
-    total = int(cluster_hits.sum())
-    low, high = wilson(
-        np.array([total]),
-        np.array([n]),
-        np.array([effective_size(cluster_hits, of_cluster)], dtype=np.float64),
-        confidence,
-    )
-    return {"n": n, "value": total / n, "ci": [float(low[0]), float(high[0])]}
 
 
 def result_rows(outcomes: pa.Table, table: LanguageTable | None, confidence: float = 0.95) -> list[dict[str, Any]]:

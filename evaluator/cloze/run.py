@@ -13,6 +13,7 @@ from evaluator.cloze.dataset import ClozeData
 from evaluator.cloze.frequencies import Frequencies
 from evaluator.cloze.inputs import Question, question_of
 from evaluator.cloze.outcomes import outcomes_of
+from evaluator.cloze.paired import style_tests
 from evaluator.cloze.paradigms import Paradigms
 from evaluator.cloze.report import render
 from evaluator.cloze.results import result_rows
@@ -91,7 +92,7 @@ def run_cloze(
         with reporter.stage("report", 1, "report") as meter:
             document = document_of(data, split, outcomes, table, mark, config.statistics.confidence)
             document["models"] = [m.bundle.name for m in models]
-            document["manifest"] = _manifest(data, models, facts, l2r=l2r)
+            document["manifest"] = _manifest(data, split, models, facts, l2r=l2r)
             run.location.write("report/outcomes.parquet", parquet_bytes(outcomes))
             for name, content in render(document):
                 run.location.write(f"report/{name}", content)
@@ -138,6 +139,7 @@ def document_of(
         "language": data.language,
         "split": split,
         "rows": result_rows(outcomes, table, confidence),
+        "tests": style_tests(outcomes, table.not_reported if table else (), confidence=confidence),
         "counts": {
             "items": data.split(split).num_rows,
             "outcomes": outcomes.num_rows,
@@ -151,13 +153,16 @@ def document_of(
     }
 
 
-def _manifest(data: ClozeData, models: Sequence[ModelFolder], wall_s: dict[str, float], *, l2r: bool) -> dict[str, Any]:
+def _manifest(
+    data: ClozeData, split: str, models: Sequence[ModelFolder], wall_s: dict[str, float], *, l2r: bool
+) -> dict[str, Any]:
+    asked = [f"morphorder cloze run {data.name} --split {split}", *(f"-m {m.bundle.name}" for m in models)]
     build = {
         k: data.build[k] for k in ("fingerprint", "corpus", "unimorph", "lexicons", "treebanks") if k in data.build
     }
     return {
         "versions": versions(),
-        "command": f"morphorder cloze run {data.name} " + " ".join(f"-m {m.bundle.name}" for m in models),
+        "command": " ".join(asked),
         "data": build,
         "decoders": ["parallel", *(["l2r"] if l2r else [])],
         "models": [

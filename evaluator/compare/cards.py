@@ -70,6 +70,7 @@ def _example(
         "n": f"seed {row['seed']} · draw {row['draw']} · item {row['item_id']}",
         "u": row["upos"],
         "k": 0,
+        "t": "none",
         "o": "lost" if row["side"] == "A" else "gained",
         "d": 0.0,
         "v": "",

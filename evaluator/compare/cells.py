@@ -25,7 +25,8 @@ def matched_cells(matched: Matched, *, resamples: int, confidence: float, seed: 
 
     `delta` = A@1(B) − A@1(A) over the same base items, interval and `p` as in `block_comparisons`; of the pairs of
     items `only_a` are hits for A alone, `only_b` for B alone. `delta_S`, `delta_I` with paired intervals are there only
-    where neither side is at the floor.
+    where neither side is at the floor; `delta_I_logp` has no floor: I in log-probability, each side over its own
+    expressible golds.
     """
     rows = []
     for block in blocks(matched.outcomes):
@@ -36,9 +37,9 @@ def matched_cells(matched: Matched, *, resamples: int, confidence: float, seed: 
             row: Row = {"treebank": block.treebank, "language": block.language}
             row |= {"condition": cell.condition, "lemma": cell.lemma, "n_sentences": block.n_sentences}
             for name, found in sides.items():
-                values = {key: (found or {}).get(key) for key in ("top1", "top1_ci", "S", "I")}
+                values = {key: (found or {}).get(key) for key in ("top1", "top1_ci", "S", "I", "I_logp")}
                 row |= {f"top1_{name}": values["top1"], f"top1_{name}_ci": values["top1_ci"]}
-                row |= {f"S_{name}": values["S"], f"I_{name}": values["I"]}
+                row |= {f"S_{name}": values["S"], f"I_{name}": values["I"], f"I_logp_{name}": values["I_logp"]}
             compared = compare_sides(stats, Side(B, cell), Side(A, cell), confidence)
             compared["only_a"], compared["only_b"] = compared["only_b"], compared["only_a"]
             floors = {key: any(bool((found or {}).get(key, True)) for found in sides.values()) for key in _FLOORS}
@@ -51,7 +52,7 @@ _FLOORS = ("S_floor", "floor")
 
 def _contrasts(stats: Paired, cell: Cell, floors: dict[str, bool], confidence: float) -> Row:
     """ΔS = S(B) − S(A) and ΔI with paired percentile intervals; null at the floor of either side, or undefined."""
-    row: Row = dict.fromkeys(("delta_S", "delta_S_ci", "delta_I", "delta_I_ci"))
+    row: Row = dict.fromkeys(("delta_S", "delta_S_ci", "delta_I", "delta_I_ci", "delta_I_logp", "delta_I_logp_ci"))
     block = stats.block
     if cell == ORIG or not block.n_base or not {A, B} <= set(block.models) or not {ORIG, cell} <= set(block.cells):
         return row
@@ -70,6 +71,11 @@ def _contrasts(stats: Paired, cell: Cell, floors: dict[str, bool], confidence: f
         ]
         points = [float(interaction(*(_accuracy(stats, side, x) for x in four))) for side in (A, B)]
         row |= _difference("delta_I", points, drawn, block, confidence)
+    if cell in stats.interacting:
+        known = [found for side in (A, B) if (found := stats.interaction_logp(side, cell, confidence))]
+        if len(known) == 2:
+            drawn = [stats.resampled_interaction_logp(side, cell) for side in (A, B)]
+            row |= _difference("delta_I_logp", [point for point, _ in known], drawn, block, confidence)
     return row
 
 

@@ -19,7 +19,7 @@ SHOWN = (
     "item_id", "treebank", "language", "sent_id", "sentence", "condition", "lemma", "seed", "draw", "upos", "order",
     "target", "text", "gold",
 )  # fmt: skip
-ANSWERED = ("pred", "pred_logp", "place", "gold", "gold_ranks", "gold_logp")
+ANSWERED = ("pred", "pred_logp", "place", "gold", "gold_ranks", "gold_logp", "reason")
 
 
 def flipped(matched: Matched) -> tuple[Bools, Bools]:

@@ -9,9 +9,11 @@ from evaluator.errors import ConfigError
 from evaluator.report.document import CONDITION_LABELS
 from evaluator.report.formats import interval, number
 
-METRICS = {"top1": "delta", "S": "delta_S", "I": "delta_I"}
+METRICS = {"top1": "delta", "S": "delta_S", "I": "delta_I", "I_logp": "delta_I_logp"}
 RULE = re.compile(r"\s*(\w+)\s*\[([^\[\]]*)\]\s*([<>])\s*([-+−]?(?:\d+\.?\d*|\.\d+))\s*")
-EXPECTED = 'for instance "top1[de,orig] < -0.01"; metrics top1, S, I; * for any language or condition; +L as full+L'
+EXPECTED = (
+    'for instance "top1[de,orig] < -0.01"; metrics top1, S, I, I_logp; * for any language or condition; +L as full+L'
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def _definitions(document: Document) -> Iterator[tuple[str, str, str]]:
     for anchor, term, said in DEFINITIONS:
         if anchor == "holm":
             yield anchor, term, "p adjusted over all cells compared here. Verdicts: below .05."
-        elif anchor in ("n", "A", "delta", "S", "I", "lemma", "ci", "p", "floor"):
+        elif anchor in ("n", "A", "delta", "S", "I", "Ilog", "lemma", "ci", "p", "floor"):
             yield anchor, term, said.replace("{level}", level)
     yield "could", "could have seen", COULD_SEE
 

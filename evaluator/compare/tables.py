@@ -106,7 +106,7 @@ def differences(document: Document) -> Table:
 
 
 def contrasts(document: Document) -> Table:
-    """ΔS and ΔI where neither side is at the floor."""
+    """ΔS and ΔI where neither side is at the floor, ΔI in log-probability everywhere."""
     columns = (
         Column("run", "run", "text"),
         Column("models", "models", "text"),
@@ -118,20 +118,28 @@ def contrasts(document: Document) -> Table:
         Column("I_a", "I of A", define="I"),
         Column("I_b", "I of B", define="I"),
         Column("delta_I", "ΔI", has_ci=True, define="I"),
+        Column("I_logp_a", "I log p of A", define="Ilog"),
+        Column("I_logp_b", "I log p of B", define="Ilog"),
+        Column("delta_I_logp", "ΔI in log p", has_ci=True, define="Ilog"),
     )
     languages, rows = languages_of(document), []
     for pair in document["pairs"]:
         for row in pair["cells"]:
-            if row["delta_S"] is None and row["delta_I"] is None:
+            if all(row[key] is None for key in ("delta_S", "delta_I", "delta_I_logp")):
                 continue
-            both_i = row["delta_I"] is not None
+            both_s, both_i = row["delta_S"] is not None, row["delta_I"] is not None
             rows.append((
                 Entry(pair["run"]), Entry(_models(pair)), Entry(place_label(row["treebank"], languages)),
-                Entry(condition_label(row["condition"], row["lemma"])), Entry(row["S_a"]), Entry(row["S_b"]),
+                Entry(condition_label(row["condition"], row["lemma"])), Entry(row["S_a"] if both_s else None),
+                Entry(row["S_b"] if both_s else None),
                 Entry(row["delta_S"], row["delta_S_ci"]), Entry(row["I_a"] if both_i else None),
                 Entry(row["I_b"] if both_i else None), Entry(row["delta_I"], row["delta_I_ci"]),
+                Entry(row["I_logp_a"]), Entry(row["I_logp_b"]), Entry(row["delta_I_logp"], row["delta_I_logp_ci"]),
             ))  # fmt: skip
-    caption = "ΔS and ΔI = B − A, paired intervals, only where neither side is at the floor. Not adjusted."
+    caption = (
+        "ΔS and ΔI = B − A, paired intervals, only where neither side is at the floor; ΔI in log p, in nats, has no "
+        "floor. Not adjusted."
+    )
     return Table("compare-contrasts", caption, columns, tuple(rows), stub=4)
 
 

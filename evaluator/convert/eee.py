@@ -1,7 +1,7 @@
 """Every Eval Ever 0.3.0: one record per model with every cell's scores and intervals, and a line per scored item.
 
-Their schema and validator are the package `every-eval-ever`; a copy of the schemas is beside the tests. All values of
-`additional_details` and `metadata` are strings there.
+Their schema and validator are the package `every-eval-ever`, which needs Python 3.12: the tests ask its command where
+there is one. All values of `additional_details` and `metadata` are strings there.
 """
 
 import hashlib

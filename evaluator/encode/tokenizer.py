@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from evaluator.errors import BundleError
 from evaluator.treebank.text import starts_unspaced
-from evaluator.types import Int32s, Int64s
+from evaluator.types import Int8s, Int16s, Int32s, Int64s
 
 _PROBE = "a"
 
@@ -102,7 +102,77 @@ class PieceCutter:
 
     def vocabulary_size(self) -> int:
         """One more than the largest id the tokenizer can give; ids may have holes."""
-        return 1 + max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
+        return _size_of(self._tokenizer)
+
+
+@dataclass(frozen=True, slots=True)
+class TextPieces:
+    """Pieces of whole inputs with their specials, flat: input i has offsets[i] … offsets[i + 1] - 1."""
+
+    offsets: Int64s
+    ids: Int32s
+    types: Int8s
+    """Which of two texts a piece belongs to, as the tokenizer's template says."""
+    side: Int8s
+    """Which of two texts it really came from, -1 for a special piece; empty unless asked."""
+    word: Int16s
+    """The number of its space-separated word in that text, -1 for a special piece; empty unless asked."""
+
+
+class TextEncoder:
+    """A tokenizer for whole texts and pairs of them, from the bytes of a `tokenizer.json`: what a classifier reads.
+
+    Spellings of special pieces in a text are text.
+    """
+
+    def __init__(self, tokenizer_json: bytes, *, where: str = "tokenizer.json") -> None:
+        try:
+            self._tokenizer = _load(json.loads(tokenizer_json))
+        except Exception as error:  # the library raises bare Exception for any fault in the file
+            raise BundleError(f"not a tokenizer: {error}", where=where) from error
+
+    def encode(self, first: Sequence[str], second: Sequence[str | None], *, words: bool = False) -> TextPieces:
+        """The pieces of each input: the first text alone, or both in the template for pairs.
+
+        `words` asks for `side` and `word`; texts then have single spaces.
+        """
+        inputs = [a if b is None else (a, b) for a, b in zip(first, second, strict=True)]
+        call = self._tokenizer.encode_batch if words else self._tokenizer.encode_batch_fast
+        encoded = call(inputs, add_special_tokens=True)
+        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(e.ids) for e in encoded], out=offsets[1:])
+        count = int(offsets[-1])
+        ids = np.fromiter((i for e in encoded for i in e.ids), dtype=np.int32, count=count)
+        types = np.fromiter((t for e in encoded for t in e.type_ids), dtype=np.int8, count=count)
+        side, word = np.zeros(0, dtype=np.int8), np.zeros(0, dtype=np.int16)
+        if words:
+            places = [p for e, texts in zip(encoded, zip(first, second, strict=True), strict=True)
+                      for p in _places(e, texts)]  # fmt: skip
+            side, word = (
+                np.array(c, dtype=k) for c, k in zip(zip(*places, strict=True), (np.int8, np.int16), strict=True)
+            )
+        return TextPieces(offsets, ids, types, side, word)
+
+    def vocabulary_size(self) -> int:
+        """One more than the largest id the tokenizer can give."""
+        return _size_of(self._tokenizer)
+
+
+def _places(encoded: Any, texts: tuple[str, str | None]) -> list[tuple[int, int]]:
+    """(text, word) of every piece of one input; the word is that of the piece's first character that is no space."""
+    found = []
+    for side, (begin, end) in zip(encoded.sequence_ids, encoded.offsets, strict=True):
+        text = texts[side] if side is not None else None
+        if text is None:
+            found.append((-1, -1))
+            continue
+        spelled = text[begin:end]
+        found.append((side, text.count(" ", 0, begin + len(spelled) - len(spelled.lstrip()))))
+    return found
+
+
+def _size_of(tokenizer: Tokenizer) -> int:
+    return 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
 
 
 def _continuation_mark(model: dict[str, Any]) -> str:

@@ -56,12 +56,17 @@ class Paired:
         if not len(kept):
             return None
         point = math.fsum(kept) / len(kept)
+        values = self.resampled_interaction_logp(model, condition)
+        interval = percentile_interval(values, point, confidence) if self.block.n_sentences > 1 else None
+        return point, list(interval) if interval else None
+
+    def resampled_interaction_logp(self, model: str, condition: Cell) -> Float64s:
+        """I in log-probability in each resample, (resamples,): NaN where no gold drawn is expressible in all four."""
+        m, x = self.block.models.index(model), self.interacting.index(condition)
         width = len(self.block.models) * len(self.interacting)
         column = 1 + len(self.block.models) * len(self.block.cells) + m * len(self.interacting) + x
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = self.drawn.totals[:, column] / LOGP_STEPS / self.drawn.totals[:, column + width]
-        interval = percentile_interval(values, point, confidence) if self.block.n_sentences > 1 else None
-        return point, list(interval) if interval else None
+            return np.asarray(self.drawn.totals[:, column] / LOGP_STEPS / self.drawn.totals[:, column + width])
 
 
 def paired(block: Block, *, resamples: int, seed: int) -> Paired:

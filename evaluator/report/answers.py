@@ -41,7 +41,9 @@ def probability(logp: float | None) -> str:
 
 
 def rank_of(row: Mapping[str, Any]) -> str:
-    """`rank 3` among words where known, else how many pieces were better at each mask."""
+    """`rank 3` among words where known, else how many pieces were better at each mask; or that there is no rank."""
+    if row.get("reason") == "not_expressible":
+        return "not expressible"
     if row["place"]:
         return f"rank {row['place']}"
     ranks = row["gold_ranks"]

@@ -1,21 +1,31 @@
 """The page's blocks, from its head to its manifest, each a `<section>` with a heading and an anchor."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evaluator.report import tables, words
 from evaluator.report.cards import card
+from evaluator.report.citations import citations
 from evaluator.report.comparisons import comparisons
 from evaluator.report.document import Document
-from evaluator.report.examples import AT_LEAST, OUTCOMES_IN_WORDS, Sample
+from evaluator.report.examples import AT_LEAST, MAX_BYTES, OUTCOMES_IN_WORDS, Sample
 from evaluator.report.formats import count, json_for_script, number
-from evaluator.report.markup import Child, Html, el
+from evaluator.report.joined import Joined, joined_body
+from evaluator.report.markup import Child, Html, el, join
 from evaluator.report.panels import Figure
+from evaluator.report.records import packed, within
+from evaluator.report.settings import SETTINGS_FILE
 from evaluator.report.table_formats import table_html
 
 EXAMPLES_IN_PAGE = AT_LEAST
 """Examples readable without the script."""
+FIRST = ("f1", "f2", "f9")
+"""Figures before the shaded tables."""
+MANY_NOTE = (
+    "the figures show a row for each instead of a panel; what they leave out (all conditions, draws, breakdowns) is in "
+    "the tables, as CSV too."
+)
 LONG_TABLE = 40
 """Rows beyond which a table starts folded."""
 
@@ -34,13 +44,20 @@ def head(document: Document, files: Sequence[str]) -> Html:
     return el(
         "header",
         el("p", "morphorder · word order and inflectional form in masked language models", class_="kicker"),
-        el("h1", str(document.report.get("run_id") or "run")),
+        el("h1", words.title(document)),
         el("div", (el("p", sentence) for sentence in words.findings(document)), class_="findings"),
         badge,
-        el("p", "Reproduce ", el("code", command, class_="command")) if command else None,
+        el("p", "Run again ", el("code", command, class_="command"), _settings(files)) if command else None,
         el("p", "Beside this page: ", _commas(el("a", name, href=name) for name in files), class_="soft"),
+        el("p", f"Run {document.report.get('run_id') or '–'}", class_="soft"),
         class_="top",
     )
+
+
+def _settings(files: Sequence[str]) -> Iterator[Child]:
+    """Where the settings of the command are, when they lie beside the page."""
+    if SETTINGS_FILE in files:
+        yield from (" with ", el("a", SETTINGS_FILE, href=SETTINGS_FILE), " from beside this page")
 
 
 def _commas(parts: Iterable[Html]) -> list[str]:
@@ -102,11 +119,10 @@ def folded(summary: str, *children: Child, unfolded: bool = False) -> Html:
 
 
 def figure_block(document: Document, drawn: Sequence[Figure], pictures: Mapping[str, bytes]) -> Html:
-    """Block 3: F1 and F2, F3 and F4 as shaded tables, then F5 to F8, each with its numbers and files."""
-    placed = [
-        (figure.name[:2] in ("f1", "f2"), figure_html(document, figure, pictures[figure.name])) for figure in drawn
-    ]
-    first, rest = [figure for early, figure in placed if early], [figure for early, figure in placed if not early]
+    """Block 3: F1 and F2 (F9 past 12 treebanks), F3 and F4 as shaded tables, then F5 to F8, each with its numbers."""
+    placed = {figure.name: figure_html(document, figure, pictures[figure.name]) for figure in drawn}
+    first = [shown for name, shown in placed.items() if name[:2] in FIRST]
+    rest = [shown for name, shown in placed.items() if name[:2] not in FIRST]
     heat: list[Html] = []
     if document.strongest():
         shaded = tables.sensitivity(document)
@@ -114,7 +130,11 @@ def figure_block(document: Document, drawn: Sequence[Figure], pictures: Mapping[
         if document.has_lemma():
             shaded = tables.interaction(document)
             heat.append(el("div", el("h3", "Interaction I"), table_html(shaded, css="heat"), class_="fig"))
-    return section("figures", "Figures", first, heat, rest)
+    many = tables.is_many(document)
+    said = el("p", f"With {len(document.treebanks)} treebanks, {MANY_NOTE}", class_="soft") if many else None
+    beside = tables.has_language_table(document)
+    listed = folded("Numbers of all treebanks", table_html(tables.languages(document))) if beside else None
+    return section("figures", "Figures", said, first, listed, heat, rest)
 
 
 def figure_html(document: Document, figure: Figure, picture: bytes) -> Html:
@@ -140,6 +160,8 @@ def _numbers(document: Document, figure: Figure) -> Html | None:
         wanted = [name for name in ("orig", document.strongest()) if name in document.conditions]
         by = figure.name.removeprefix("f6-")
         return folded("Numbers", table_html(tables.breakdown(document, by, [name for name in wanted if name])))
+    if figure.name.startswith("f9"):
+        return None
     if figure.name.startswith("f2"):
         return folded("Numbers", table_html(tables.changes(document)))
     return None
@@ -154,8 +176,13 @@ def comparison_block(document: Document) -> Html | None:
     return section("comparisons", "Comparisons", blocks) if blocks else None
 
 
-def example_block(sample: Sample, *, with_text: bool) -> Html:
-    """Block 5: 50 cards in the page, all sampled items as data for the script, and the rule of the sample."""
+def joined_block(joined: Joined) -> Html:
+    """A block for the results of another task, of a run that lies in this one's folder."""
+    return section(joined.anchor, joined.title, joined_body(joined))
+
+
+def example_block(sample: Sample, *, with_text: bool, room: int) -> Html:
+    """Block 5: 50 cards in the page, and as many sampled items as fit into `room` bytes as data for the script."""
     if not sample.examples:
         return section(
             "examples", "Examples", el("p", "No item has both an original and a perturbed answer.", class_="soft")
@@ -164,11 +191,13 @@ def example_block(sample: Sample, *, with_text: bool) -> Html:
         None if with_text else el("p", "Sentences and words are left out of this report (--no-text).", class_="soft")
     )
     legend = "; ".join(f"{name}: {glyph} {said}" for name, (glyph, said) in OUTCOMES_IN_WORDS.items())
-    data = Html(json_for_script(sample.examples))
+    cards = join(card(example) for example in sample.examples[:EXAMPLES_IN_PAGE])
+    kept = within(sample, min(MAX_BYTES, room - len(cards.encode("utf-8", "replace"))))
+    data = Html(json_for_script([packed(example) for example in kept.examples]))
     return section(
         "examples",
         "Examples",
-        el("p", f"Now {sample.rule()}; the rest is in outcomes.parquet.", class_="soft"),
+        el("p", f"Now {kept.rule()}; the rest is in outcomes.parquet.", class_="soft"),
         privacy,
         el(
             "p",
@@ -179,15 +208,17 @@ def example_block(sample: Sample, *, with_text: bool) -> Html:
             class_="soft",
         ),
         el("form", id="filters", hidden=True, aria_label="Filter examples"),
-        el("div", (card(example) for example in sample.examples[:EXAMPLES_IN_PAGE]), id="cards"),
+        el("div", cards, id="cards"),
         el("nav", id="pager", hidden=True, aria_label="Pages of examples"),
         el("script", data, type="application/json", id="data"),
     )
 
 
-def definitions(document: Document) -> Html:
-    """Block 6: every formula once, and what S and I cannot say."""
-    terms = [(el("dt", term, id=f"def-{anchor}"), el("dd", said)) for anchor, term, said in words.definitions(document)]
+def definitions(document: Document, joined: Sequence[Joined] = ()) -> Html:
+    """Block 6: every formula once, and what S and I cannot say; then those of the blocks that were joined."""
+    more = dict.fromkeys(definition for block in joined for definition in block.definitions)
+    listed = [*words.definitions(document), *more]
+    terms = [(el("dt", term, id=f"def-{anchor}"), el("dd", said)) for anchor, term, said in listed]
     limits = (
         "S and I compare accuracies. Where A(orig) is small, S swings with a handful of items and I stays near 0, "
         "whatever the model does: such cells are hatched, with the reason. Differences between languages also carry "
@@ -210,7 +241,10 @@ def manifest(document: Document) -> Html:
     parts = [folded(title, _dump(title, value), unfolded=unfolded) for title, value, unfolded in shown if value]
     seeds = ", ".join(map(str, whole.get("seeds") or [])) or "–"
     ids = f"configuration {whole.get('config_fingerprint') or '–'} · seeds {seeds}"
-    return section("manifest", "Manifest", el("p", ids, class_="soft"), parts)
+    cited = el("dl", ((el("dt", what), el("dd", whom)) for what, whom in citations(document)), class_="defs")
+    return section(
+        "manifest", "Manifest", el("p", ids, class_="soft"), folded("What to cite", cited, unfolded=True), parts
+    )
 
 
 def _dump(title: str, value: Any) -> Html:

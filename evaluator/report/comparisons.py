@@ -5,7 +5,7 @@ from typing import Any
 
 from evaluator.reduce.comparisons import decided
 from evaluator.report.document import Document, condition_label, dose
-from evaluator.report.examples import Outcome
+from evaluator.report.strata import Outcome
 from evaluator.report.tables import Column, Entry, Table
 from evaluator.report.words import reason
 

@@ -1,31 +1,26 @@
 """The examples of the page: which items are shown, each as one small record for Python and the page's script.
 
-The sample is fixed: strata of model × language × condition × outcome, the largest change in log p(gold) first in each,
-then by hash of the item, taken in turns until the byte cap. Nothing depends on the order of rows.
+Which ones: `strata`.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluator.report.answers import Answers, probability, rank_of, words_of
-from evaluator.report.curves import mixed
 from evaluator.report.document import Document, condition_label, dose
 from evaluator.report.formats import count, visible, well_formed
 from evaluator.report.lines import SWAPS, Line, cut, direction, language_tag, swap_letters
+from evaluator.report.strata import Outcome, Pair, choose_pairs, outcome_of
 
-MAX_EXAMPLES = 2000
-MAX_BYTES = 800_000
-"""Cap of all examples as JSON; `page` shows fewer where its tables and figures take the room."""
+MAX_BYTES = 1_000_000
+"""Cap of all examples as the page holds them, which shows fewer where its tables and figures take the room."""
 AT_LEAST = 50
 """Examples kept however long the page is."""
 
-Outcome = Literal["lost", "gained", "kept", "missed"]
 OUTCOMES_IN_WORDS: dict[Outcome, tuple[str, str]] = {
     "lost": ("✗", "wrong; right in the original order"),
     "gained": ("✓", "right; wrong in the original order"),
@@ -46,6 +41,7 @@ class Example(TypedDict):
     u: str
     k: int
     o: Outcome
+    t: str
     d: float
     v: str
     dir: str
@@ -56,6 +52,10 @@ class Example(TypedDict):
     q: list[Answers]
     z: NotRequired[str]
     """The pieces that the model read."""
+    h: NotRequired[list[int]]
+    """By unit the unit that is its head, −1 for none."""
+    e: NotRequired[list[str]]
+    """By unit its relation to its head."""
 
 
 Pieces = Callable[[str, Sequence[int]], Mapping[int, Sequence[str]]]
@@ -74,23 +74,9 @@ class Sample:
         """What is shown of how much, and why these."""
         return (
             f"showing {count(len(self.examples))} of {count(self.pairs)} {self.of}: taken in turns from every model × "
-            "language × condition × outcome, the largest changes in log p(gold) first, then by hash"
+            "language × condition × outcome, the largest changes in log p(gold) first, then by hash; among them the "
+            "surest errors and near-ties of every model and language"
         )
-
-    def within(self, max_bytes: int) -> "Sample":
-        """The sample cut to as many leading examples as fit, never under `AT_LEAST`."""
-        kept, size = 0, 0
-        for example in self.examples:
-            size += example_bytes(example)
-            if size > max_bytes and kept >= AT_LEAST:
-                break
-            kept += 1
-        return Sample(self.examples[:kept], self.pairs, self.of)
-
-
-def example_bytes(example: Example) -> int:
-    """Bytes of the example as JSON in the page."""
-    return len(json.dumps(example, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
 
 
 def choose(
@@ -107,7 +93,8 @@ def choose(
     `total` is the number of outcomes in the run; `pieces` tells what the models read. Without text: ids, UPOS, ranks
     and probabilities only.
     """
-    chosen, pairs = _pairs(document, rows)
+    pairs, total_pairs = choose_pairs(document, rows)
+    chosen = [(pair.partner, pair.row) for pair in pairs]
     partners = _by_key(rows, [index for pair in chosen for index in pair])
     spelt = _spellings(rows, chosen, sentences) if with_text else {}
     models = {name: i for i, name in enumerate(document.models)}
@@ -116,52 +103,12 @@ def choose(
     for model in document.models if pieces and with_text else ():
         read[model] = pieces(model, [r["item_id"] for r in records[1::2] if r["model"] == model]) if pieces else {}
     examples: list[Example] = []
-    size = 0
-    for before, after in zip(records[::2], records[1::2], strict=True):
-        examples.append(_example(document, before, after, partners, spelt, models, with_text))
+    for pair, before, after in zip(pairs, records[::2], records[1::2], strict=True):
+        examples.append(_example(document, pair, before, after, partners, spelt, models, with_text))
         if found := read.get(after["model"], {}).get(after["item_id"]):
             examples[-1]["z"] = well_formed(" ".join(found))
-        size += example_bytes(examples[-1])
-        if size > MAX_BYTES:
-            break
     of = "changed items" if rows.num_rows >= total * 0.5 else "changed items of a fixed hash sample"
-    return Sample(tuple(examples), pairs, of)
-
-
-def _pairs(document: Document, rows: pa.Table) -> tuple[list[tuple[int, int]], int]:
-    """(partner row, row) of the sampled items in page order, and the number of all pairs."""
-    names = ("model", "treebank", "condition", "lemma", "correct1", "gold_logp", "base_id", "draw")
-    model, treebank, condition, lemma, right, logp, base, _ = (rows[name].to_pylist() for name in names)
-    address = mixed(rows["item_id"].to_numpy(), salt=1) if rows.num_rows else np.array([], dtype=np.uint64)
-    known = {(m, t) for m, t, _, _ in document.cells}
-    origin = {(model[i], base[i], lemma[i]): i for i in range(rows.num_rows) if condition[i] == "orig"}
-    strata: dict[tuple[str, str, str, bool, Outcome], list[tuple[float, int, int, int]]] = {}
-    for i in range(rows.num_rows):
-        plain = condition[i] == "orig"
-        if (plain and not lemma[i]) or (model[i], treebank[i]) not in known:
-            continue
-        partner = origin.get((model[i], base[i], lemma[i] and not plain))
-        if partner is None or right[i] is None or right[partner] is None:
-            continue
-        outcome = outcome_of(right[partner], right[i])
-        change = abs((logp[i] or 0.0) - (logp[partner] or 0.0))
-        stratum = (model[i], treebank[i], condition[i], lemma[i], outcome)
-        strata.setdefault(stratum, []).append((change, int(address[i]), partner, i))
-    pairs = sum(map(len, strata.values()))
-    turns: list[tuple[int, int, int, int]] = []
-    for members in strata.values():
-        loudest = sorted(members, key=lambda m: (-m[0], m[1]))[:2]
-        rest = sorted((m for m in members if m not in loudest), key=lambda m: m[1])[:60]
-        turns += [(turn, mixed_key, partner, i) for turn, (_, mixed_key, partner, i) in enumerate([*loudest, *rest])]
-    turns.sort()
-    return [(partner, i) for _, _, partner, i in turns[:MAX_EXAMPLES]], pairs
-
-
-def outcome_of(right_before: bool, right_after: bool) -> Outcome:
-    """The class of an item against its partner in the original order."""
-    if right_before:
-        return "kept" if right_after else "lost"
-    return "gained" if right_after else "missed"
+    return Sample(tuple(examples), total_pairs, of)
 
 
 AnswerKey = tuple[str, int, str, bool, int]
@@ -171,7 +118,7 @@ def _by_key(rows: pa.Table, wanted: Sequence[int]) -> dict[AnswerKey, dict[str, 
     """Answers of every item of the wanted rows' base items by (model, base, condition, lemma, draw)."""
     bases = rows["base_id"].take(pa.array(wanted, pa.int64())).unique() if wanted else pa.array([], pa.uint64())
     names = ["model", "base_id", "condition", "lemma", "draw"]
-    names += ["pred", "pred_logp", "place", "gold", "gold_ranks", "gold_logp"]
+    names += ["pred", "pred_logp", "place", "gold", "gold_ranks", "gold_logp", "reason"]
     found = rows.filter(pc.is_in(rows["base_id"], bases)).select(names).to_pylist()
     return {(r["model"], r["base_id"], r["condition"], r["lemma"], r["draw"]): r for r in found}
 
@@ -182,12 +129,15 @@ def _spellings(
     if sentences is None or not chosen:
         return {}
     wanted = rows["sentence"].take(pa.array([index for _, index in chosen])).unique()
-    kept = sentences.filter(pc.is_in(sentences["sentence"], wanted)).select(["sentence", "form", "lemma"])
+    kept = sentences.filter(pc.is_in(sentences["sentence"], wanted)).select(
+        ["sentence", "form", "lemma", "head", "deprel"]
+    )
     return {row["sentence"]: row for row in kept.to_pylist()}
 
 
 def _example(
     document: Document,
+    pair: Pair,
     before: Mapping[str, Any],
     after: Mapping[str, Any],
     partners: Mapping[AnswerKey, Mapping[str, Any]],
@@ -198,15 +148,17 @@ def _example(
     label = condition_label(after["condition"], after["lemma"])
     outcome = outcome_of(before["correct1"], after["correct1"])
     text = before["text"]
+    sentence = spelt.get(after["sentence"])
     letters = swap_letters(after["order"]) if after["condition"] in SWAPS else {}
     moved = f"moved {after['moved']}/{after['n_units']}" if after["moved"] else "order unchanged"
-    return {
+    example: Example = {
         "id": f"item-{after['item_id']:016x}-{models[after['model']]}",
         "m": after["model"],
         "l": document.place(after["treebank"]),
         "s": f"{after['treebank']} {after['sent_id']}",
         "c": label,
-        "n": f"seed {after['seed']} · draw {after['draw']} · {moved}",
+        "n": f"seed {after['seed']} · draw {after['draw']} · {moved}" + (f" · {pair.remark}" if pair.remark else ""),
+        "t": pair.remark or "none",
         "u": after["upos"],
         "k": after["n_masks"] or 0,
         "o": outcome,
@@ -219,6 +171,9 @@ def _example(
         "b": line_of(after, spelt, letters) if with_text else None,
         "q": _answers(document, after, partners, with_text),
     }
+    if sentence is not None and example["b"] and example["b"]["u"]:
+        example |= {"h": sentence["head"], "e": [well_formed(relation) for relation in sentence["deprel"]]}
+    return example
 
 
 def line_of(

@@ -13,6 +13,7 @@ import altair as alt
 from evaluator.report.curves import Curve
 from evaluator.report.document import Document, condition_label, dose
 from evaluator.report.formats import number
+from evaluator.report.languages import overview, overview_of_change, scatters
 from evaluator.report.palette import BLUE, GREEN, GREY, LIGHT, PURPLE, VERMILLION
 from evaluator.report.panels import (
     BARE,
@@ -32,6 +33,7 @@ from evaluator.report.panels import (
     point,
     value_axis,
 )
+from evaluator.report.tables import is_many
 
 GROUPS = {"upos": "part of speech", "deprel": "relation", "masks": "number of masks", "length": "length in units"}
 """What F6 is drawn by."""
@@ -40,10 +42,17 @@ MOST_GROUPS = 12
 
 
 def figures(document: Document, curves: Sequence[Curve], *, sampled: bool = False) -> Iterator[Figure]:
-    """F1, F2, F5, F6 by every property and F8, as far as the report has their data; `sampled`: F8 is of a sample."""
-    drawn = [accuracy(document), drop(document), draws(document), *(groups(document, by) for by in GROUPS)]
+    """F1, F2, F5, F6 by every property and F8, as far as the report has their data; `sampled`: F8 is of a sample.
+
+    Beyond 12 treebanks F9 stands for all of them: nobody reads a hundred panels, and their numbers are in the tables.
+    """
+    if is_many(document):
+        drawn = [overview(document), overview_of_change(document)]
+    else:
+        drawn = [accuracy(document), drop(document), draws(document), *(groups(document, by) for by in GROUPS)]
     yield from (figure for figure in drawn if figure is not None)
-    if curves:
+    yield from scatters(document)
+    if curves and not is_many(document):
         yield log_probability(document, curves, sampled=sampled)
 
 

@@ -1,130 +1,144 @@
 "use strict";
 (() => {
-  const make = (tag, props, ...kids) => {
-    const node = document.createElement(tag);
-    for (const [k, v] of Object.entries(props || {})) if (v !== null && v !== undefined && v !== "") node.setAttribute(k, v);
-    node.append(...kids.filter((kid) => kid !== null && kid !== undefined));
+  // td("text"), td({ class: "x" }, child, …): an element by its name; empty attributes and children are left out.
+  const tags = (space) => new Proxy({}, { get: (_, tag) => (...kids) => {
+    const node = document.createElementNS(space, tag), given = (v) => v || v === 0;
+    if (kids[0] && kids[0].constructor === Object) for (const [k, v] of Object.entries(kids.shift())) if (given(v)) node.setAttribute(k, v);
+    node.append(...kids.filter(given));
     return node;
+  } });
+  const { a, article, b, bdi, button, caption, code, dd, details, div, dl, dt, h3, header, label, li, ol, option, p, rt, ruby, select, small, span,
+    strong, summary, table, tbody, td, th, thead, tr } = tags("http://www.w3.org/1999/xhtml");
+  const { line: stroke, path, svg, text, title, tspan } = tags("http://www.w3.org/2000/svg");
+  const every = (query, root = document) => [...root.querySelectorAll(query)], by = (id) => document.getElementById(id);
+  // Copy: a command as text, a table as tab-separated values.
+  const copier = (after, content) => {
+    if (!navigator.clipboard) return;
+    const copy = button({ type: "button", class: "copy" }, "copy"), say = (word) => () => { copy.textContent = word; };
+    copy.onclick = () => navigator.clipboard.writeText(content()).then(say("copied"), say("not allowed"));
+    after.append(" ", copy);
   };
-  // Tables: sort by a column, numbers by value, missing last.
+  for (const command of every(".command")) copier(command.parentNode, () => command.textContent);
+  const said = (cell) => [...cell.childNodes].map((part) => part.textContent.replace(/[↕↓↑]/g, "").trim()).join(" ").trim();
+  // Tables: sort by a column, numbers by the value printed, missing last.
   const key = (row, i) => {
-    const cell = row.cells[i];
-    return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
+    const first = row.cells[i].firstChild, shown = first ? first.textContent.trim() : "";
+    const number = Number(shown.replace("−", "-").replace(/[<,]/g, ""));
+    return shown && !isNaN(number) ? number : shown;
   };
   const missing = (v) => typeof v === "string" && v.startsWith("–");
-  const compare = (a, b) => typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en");
-  for (const table of document.querySelectorAll("table.data")) {
-    const heads = [...table.tHead.rows[0].cells];
-    heads.forEach((th, i) => {
-      const button = make("button", { type: "button", "aria-label": "Sort by " + th.textContent }, "↕");
-      button.onclick = () => {
-        const down = th.getAttribute("aria-sort") !== "descending";
-        heads.forEach((other) => { other.removeAttribute("aria-sort"); other.querySelector("button").textContent = "↕"; });
-        th.setAttribute("aria-sort", down ? "descending" : "ascending");
-        button.textContent = down ? "↓" : "↑";
-        const rows = [...table.tBodies[0].rows];
-        rows.sort((p, q) => {
-          const a = key(p, i), b = key(q, i);
-          if (missing(a) || missing(b)) return missing(a) - missing(b);
-          return down ? -compare(a, b) : compare(a, b);
+  const compare = (x, y) => x - y || String(x).localeCompare(String(y), "en");
+  for (const data of every("table.data")) {
+    const heads = [...data.tHead.rows[0].cells];
+    if (data.rows.length > 3) heads.forEach((head, i) => {
+      const sorter = button({ type: "button", "aria-label": "Sort by " + head.textContent }, "↕");
+      sorter.onclick = () => {
+        const down = head.getAttribute("aria-sort") !== "descending", rows = [...data.tBodies[0].rows];
+        heads.forEach((other) => { other.removeAttribute("aria-sort"); other.lastChild.textContent = "↕"; });
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        sorter.textContent = down ? "↓" : "↑";
+        rows.sort((one, two) => {
+          const x = key(one, i), y = key(two, i);
+          return missing(x) || missing(y) ? missing(x) - missing(y) : down ? compare(y, x) : compare(x, y);
         });
-        table.classList.add("sorted");
-        table.tBodies[0].append(...rows);
+        data.classList.add("sorted");
+        data.tBodies[0].append(...rows);
       };
-      if (th.className === "num") th.prepend(button, " "); else th.append(" ", button);
+      head.append(sorter);
     });
+    copier(data.caption, () => [...data.rows].map((row) => [...row.cells].map(said).join("\t")).join("\n"));
   }
-  // Copy: a command as text, a table as tab-separated values.
-  const copier = (after, text) => {
-    if (!navigator.clipboard) return;
-    const button = make("button", { type: "button", class: "copy" }, "copy");
-    button.onclick = () => navigator.clipboard.writeText(text()).then(() => { button.textContent = "copied"; }, () => { button.textContent = "not allowed"; });
-    after.append(" ", button);
-  };
-  for (const code of document.querySelectorAll(".command")) copier(code.parentNode, () => code.textContent);
-  for (const table of document.querySelectorAll("table.data")) copier(table.caption, () => [...table.rows].map((row) =>
-    [...row.cells].map((c) => [...(c.querySelector(".v") ? c.children : [c])].map((part) => part.textContent.replace(/[↕↓↑]/g, "").trim()).join(" ")).join("\t")).join("\n"));
   // Examples: filter, sort, page; the first page is already in the document.
-  const source = document.getElementById("data");
+  const source = by("data");
   if (!source) return;
-  const all = JSON.parse(source.textContent), cards = document.getElementById("cards");
-  const WORDS = { lost: ["✗", "wrong; right in the original order"], gained: ["✓", "right; wrong in the original order"],
-    kept: ["✓", "right, as in the original order"], missed: ["✗", "wrong, as in the original order"] };
-  const SIZE = 50;
+  const all = JSON.parse(source.textContent), cards = by("cards"), form = by("filters"), pager = by("pager");
+  const WORDS = { lost: "✗ wrong; right", gained: "✓ right; wrong", kept: "✓ right, as", missed: "✗ wrong, as" };
+  const SIZE = 50, MASK = /^(⟨mask⟩ ?)+$/;
   const token = (word, unit, slot, form, pair, x) => {
-    const moved = unit !== slot ? " mv" : "";
-    if (/^(⟨mask⟩ ?)+$/.test(word)) {
+    const cls = unit !== slot ? " mv" : "", at = unit + 1 + pair;
+    if (MASK.test(word)) {
       const n = word.split("⟨").length - 1;
-      return make("bdi", { class: "tok mask" + moved, dir: "ltr", role: "img", "data-i": unit + 1 + pair,
-        "aria-label": "masked word, " + n + (n === 1 ? " piece" : " pieces"), "data-k": n === 1 ? "MASK" : "MASK ×" + n }, word);
+      return bdi({ class: "tok mask" + cls, dir: "ltr", role: "img", "data-i": at, "aria-label": "masked word, " + n + (n === 1 ? " piece" : " pieces"),
+        "data-k": n === 1 ? "MASK" : "MASK ×" + n }, word);
     }
     const odd = [...new Set(word.match(/[\p{Cf}\p{Zl}\p{Zp}\p{Co}]|(?! )\p{Zs}/gu) || [])];
     const points = odd.map((c) => "U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")).join(" ");
-    return make("span", { class: "tok" + moved, dir: x.dir, "data-i": unit + 1 + pair, "data-x": points },
-      form ? make("ruby", {}, word, make("rt", {}, form)) : word);
+    return span({ class: "tok" + cls, dir: x.dir, "data-i": at, "data-x": points }, form ? ruby(word, rt(form)) : word);
   };
-  const line = (l, x) => {
-    const p = make("p", { class: "line", lang: x.lang, dir: x.dir });
-    if (!l.u.length) p.append(...l.t);
-    l.u.forEach((unit, slot) => p.append(l.t[2 * slot], token(l.t[2 * slot + 1], unit, slot, l.r[slot], l.p ? l.p[slot] : "", x)));
-    if (l.u.length) p.append(l.t[l.t.length - 1]);
-    return p;
-  };
+  // A line holds its words by unit (`w`, else the item's), the unit at each slot (`u`, else in order), the text between (`s`).
+  const words = (l, x) => l.w || x.w, order = (l, x) => l.u || words(l, x).map((_, i) => i);
+  const gap = (l, i) => l.s[i] === "0" ? "" : l.s[i];
+  const line = (l, x) => p({ class: "line", lang: x.lang, dir: x.dir }, ...(l.t ? [l.t] : [...order(l, x).flatMap((unit, slot) =>
+    [gap(l, slot), token(words(l, x)[unit], unit, slot, x.r && !l.w ? x.r[unit] : "", x.p ? x.p[unit] : "", x)]), gap(l, words(l, x).length)]));
+  const chance = (v) => typeof v !== "number" ? v : v === 1000 ? "1.00" : "." + String(v).padStart(3, "0");
   const answers = (x) => {
-    const depth = Math.max(0, ...x.q.map((c) => c.w.length)), body = make("tbody");
-    for (let r = 0; r < depth; r++)
-      body.append(make("tr", {}, make("th", { scope: "row" }, String(r + 1)), ...x.q.map((c) => c.w[r]
-        ? make("td", {}, make("bdi", { lang: x.lang }, c.w[r][0]), " ", make("small", {}, c.w[r][1]), c.w[r][2] ? make("b", {}, " ✓") : null)
-        : make("td"))));
-    body.append(make("tr", { class: "gold" }, make("th", { scope: "row" }, "gold ", x.g ? make("bdi", { lang: x.lang }, x.g) : null),
-      ...x.q.map((c) => make("td", {}, c.g))));
-    const head = make("tr", {}, make("th", { scope: "col" }, "rank"), ...x.q.map((c) => make("th", { scope: "col" }, c.h)));
-    return make("div", { class: "scroll" }, make("table", { class: "answers" }, make("caption", {}, "Answers, best first"),
-      make("thead", {}, head), body));
+    const word = (w) => bdi({ lang: x.lang }, w), row = { scope: "row" }, col = { scope: "col" };
+    const ranks = [...Array(Math.max(0, ...x.q.map((c) => c.w.length))).keys()];
+    return div({ class: "scroll" }, table({ class: "answers" }, caption("Answers, best first"),
+      thead(tr(th(col, "rank"), ...x.q.map((c) => th(col, c.h)))),
+      tbody(...ranks.map((r) => tr(th(row, String(r + 1)), ...x.q.map((c) => r < c.w.length
+        ? td(word(c.w[r]), " ", small(chance(c.p[r])), c.k === r + 1 ? b(" ✓") : null) : td()))),
+      tr({ class: "gold" }, th(row, "gold ", x.g ? word(x.g) : null), ...x.q.map((c) => td(c.g))))));
   };
-  const card = (x) => {
-    const [glyph, said] = WORDS[x.o];
-    return make("article", { class: "ex " + x.o, id: x.id, tabindex: "-1" },
-      make("header", {}, make("h3", {}, make("a", { href: "#" + x.id }, x.l + " · " + x.s)), make("span", { class: "cond" }, x.c),
-        make("span", { class: "meta" }, x.m + " · " + x.u + " · " + x.n),
-        make("strong", { class: glyph === "✓" ? "yes" : "no" }, glyph + " " + said + " (" + x.v + ")")),
-      x.a && x.b ? make("dl", { class: "lines" }, make("dt", {}, "orig"), make("dd", {}, line(x.a, x)), make("dt", {}, "shown"),
-        make("dd", {}, line(x.b, x))) : null,
-      answers(x), x.z ? make("details", {}, make("summary", {}, "pieces"), make("code", { dir: "ltr" }, x.z)) : null);
+  const card = (x) => drawn(x, article({ class: "ex " + x.o, id: x.id, tabindex: "-1" },
+      header(h3(a({ href: "#" + x.id }, x.l + " · " + x.s)), span({ class: "cond" }, x.c), span({ class: "meta" }, x.m + " · " + x.u + " · " + x.n),
+        strong({ class: /✓/.test(WORDS[x.o]) ? "yes" : "no" }, `${WORDS[x.o]} in the original order (${x.v})`)),
+      x.b ? dl({ class: "lines" }, dt("orig"), dd(line(x.a, x)), dt("shown"), dd(line(x.b, x))) : null,
+      answers(x), x.z ? details(summary("pieces"), code({ dir: "ltr" }, x.z)) : null));
+  // Tree and order, drawn when opened: a row per unit, arcs to its head on one side, a line to its new place on the other.
+  const STEP = 22, MOST = 30;
+  const drawn = (x, into) => {
+    if (x.h) {
+      const box = details(summary("tree and order")), unit = words(x.b, x).map((w) => MASK.test(w) ? "MASK" : w);
+      box.ontoggle = () => box.children[1] || box.append(unit.length > MOST ? branches(x, unit, -1) : picture(x, unit));
+      into.append(box);
+    }
+    return into;
   };
-  const form = document.getElementById("filters"), pager = document.getElementById("pager");
-  const fields = { o: "outcome", m: "model", c: "condition", l: "language", u: "part of speech", k: "pieces masked" };
-  const selects = {};
-  for (const [field, label] of Object.entries(fields)) {
-    const values = [...new Set(all.map((x) => String(x[field])))];
-    if (field === "k") values.sort((a, b) => a - b);
-    const select = make("select", {}, make("option", { value: "*" }, "all"));
-    values.forEach((v, i) => select.append(make("option", { value: String(i) }, v)));
-    selects[field] = [select, values];
-    form.append(make("label", {}, label, select));
-  }
-  const order = make("select", {});
-  ["as sampled", "largest loss of log p", "largest gain of log p"].forEach((t, i) => order.append(make("option", { value: String(i) }, t)));
-  form.append(make("label", {}, "sort", order));
+  const branches = (x, unit, head) => ol({ class: "tree", lang: x.lang, dir: x.dir }, ...unit.flatMap((w, i) =>
+    x.h[i] === head ? [li({ value: i + 1 }, w, " ", small(x.e[i]), branches(x, unit, i))] : []));
+  const picture = (x, unit) => {
+    const slot = [], at = (d) => 360 + (x.dir === "rtl" ? -d : d), y = (i) => 16 + i * STEP, height = unit.length * STEP + 12;
+    order(x.b, x).forEach((u, s) => { slot[u] = s; });
+    const word = (i, row, d, ...more) => text({ x: at(d), y: y(row) + 4, direction: x.dir, class: unit[i] === "MASK" ? "m" : "" }, unit[i], ...more);
+    const arc = (i, head, far) => path({ d: `M${at(-210)} ${y(i)}C${far} ${y(i)} ${far} ${y(head)} ${at(-210)} ${y(head)}` });
+    return div({ class: "scroll" }, svg({ class: "drawn", role: "img", lang: x.lang, width: 720, height, viewBox: "0 0 720 " + height },
+      title("Tree and order: " + unit.map((w, i) => `${i + 1} ${w} (${x.e[i]}${x.h[i] < 0 ? "" : " of " + (x.h[i] + 1)})`).join(", ")),
+      ...unit.flatMap((_, i) => [x.h[i] < 0 ? null : arc(i, x.h[i], at(-214 - Math.min(140, 8 * Math.abs(i - x.h[i])))),
+        stroke({ class: slot[i] === i ? "still" : x.p && x.p[i] ? "pair" : "", x1: at(0), y1: y(i), x2: at(110), y2: y(slot[i]) }),
+        word(i, i, -204, tspan(" " + x.e[i])), word(i, slot[i], 120)]).filter(Boolean)));
+  };
+  const known = new Map(all.map((x) => [x.id, x]));
+  for (const shown of cards.children) drawn(known.get(shown.id), shown);
+  const choice = (name, options) => {
+    const box = select(...options.map(([value, shown]) => option({ value }, shown)));
+    form.append(label(name, box));
+    return box;
+  };
+  const selects = Object.entries({ o: "outcome", m: "model", c: "condition", l: "language", u: "part of speech", k: "pieces masked", t: "remark" }).map(([f, name]) => {
+    const values = [...new Set(all.map((x) => String(x[f])))];
+    if (f === "k") values.sort((one, two) => one - two);
+    return [f, choice(name, [["*", "all"], ...values.map((v, i) => [i, v])]), values];
+  });
+  const sorting = choice("sort", ["as sampled", "largest loss of log p", "largest gain of log p"].entries());
   let at = 0, found = all;
-  const previous = make("button", { type: "button" }, "← previous"), next = make("button", { type: "button" }, "next →");
-  const where = make("span", { role: "status" });
+  const previous = button({ type: "button" }, "← previous"), next = button({ type: "button" }, "next →"), where = span({ role: "status" });
   pager.append(previous, where, next);
   const status = () => {
-    where.textContent = found.length ? (at + 1) + "–" + Math.min(at + SIZE, found.length) + " of " + found.length : "no example matches";
+    where.textContent = found.length ? `${at + 1}–${Math.min(at + SIZE, found.length)} of ${found.length}` : "no example matches";
     previous.disabled = at === 0;
     next.disabled = at + SIZE >= found.length;
   };
   const show = () => { cards.replaceChildren(...found.slice(at, at + SIZE).map(card)); status(); };
   const filter = () => {
-    found = all.filter((x) => Object.entries(selects).every(([f, [s, v]]) => s.value === "*" || String(x[f]) === v[s.value]));
-    if (order.value !== "0") found = found.slice().sort((a, b) => order.value === "1" ? a.d - b.d : b.d - a.d);
+    found = all.filter((x) => selects.every(([f, box, values]) => box.value === "*" || String(x[f]) === values[box.value]));
+    if (sorting.value !== "0") found.sort((x, y) => sorting.value === "1" ? x.d - y.d : y.d - x.d);
     at = 0;
     show();
   };
-  form.addEventListener("change", filter);
-  form.addEventListener("submit", (event) => event.preventDefault());
-  const turn = (step) => { at = Math.max(0, at + step); show(); document.getElementById("examples").scrollIntoView(); };
+  form.onchange = filter;
+  form.onsubmit = () => false;
+  const turn = (step) => { at = Math.max(0, at + step); show(); by("examples").scrollIntoView(); };
   previous.onclick = () => turn(-SIZE);
   next.onclick = () => turn(SIZE);
   form.hidden = pager.hidden = false;
@@ -132,33 +146,28 @@
   const open = () => {
     const id = location.hash.slice(1), i = all.findIndex((x) => x.id === id);
     if (i < 0) return;
-    if (!document.getElementById(id)) { found = all; at = i - (i % SIZE); show(); }
-    const node = document.getElementById(id);
-    node.focus();
-    node.scrollIntoView();
+    if (!by(id)) { found = all; at = i - (i % SIZE); show(); }
+    by(id).focus();
+    by(id).scrollIntoView();
   };
   addEventListener("hashchange", open);
   // Counts of flipped items lead to them: the filters are set as the link says.
-  for (const link of document.querySelectorAll("a[data-show]")) link.onclick = () => {
+  for (const link of every("a[data-show]")) link.onclick = () => {
     const wanted = JSON.parse(link.dataset.show);
-    for (const [f, [s, v]] of Object.entries(selects)) {
-      const i = f in wanted ? v.indexOf(wanted[f]) : -1;
-      s.value = i < 0 ? "*" : String(i);
-    }
+    for (const [f, box, values] of selects) box.value = f in wanted && values.includes(wanted[f]) ? values.indexOf(wanted[f]) : "*";
     filter();
   };
   open();
   addEventListener("keydown", (event) => {
-    if ((event.key !== "j" && event.key !== "k") || event.ctrlKey || event.metaKey || event.altKey || /SELECT|INPUT/.test(event.target.tagName)) return;
+    if (!/^[jk]$/.test(event.key) || event.ctrlKey || event.metaKey || event.altKey || /SELECT|INPUT/.test(event.target.tagName)) return;
     const list = [...cards.children], now = list.indexOf(document.activeElement.closest(".ex"));
     const node = list[Math.min(list.length - 1, Math.max(0, now + (event.key === "j" ? 1 : -1)))];
     if (node) { node.focus(); node.scrollIntoView({ block: "nearest" }); }
   });
   // The same unit lights in both lines.
-  const light = (event) => {
-    const tok = event.target.closest ? event.target.closest(".tok") : null;
-    for (const lit of cards.querySelectorAll(".lit")) lit.classList.remove("lit");
-    if (tok) for (const twin of tok.closest(".ex").querySelectorAll('.tok[data-i="' + tok.dataset.i + '"]')) twin.classList.add("lit");
+  cards.onmouseover = (event) => {
+    const lit = event.target.closest(".tok");
+    for (const old of every(".lit", cards)) old.classList.remove("lit");
+    if (lit) for (const twin of every(`.tok[data-i="${lit.dataset.i}"]`, lit.closest(".ex"))) twin.classList.add("lit");
   };
-  cards.addEventListener("mouseover", light);
 })();

@@ -8,14 +8,17 @@ from importlib import resources
 from evaluator.report import blocks
 from evaluator.report.document import Document
 from evaluator.report.examples import Sample
-from evaluator.report.markup import Html, el, join
+from evaluator.report.joined import Joined
+from evaluator.report.markup import Child, Html, el, join
 from evaluator.report.palette import stylesheet_variables
 from evaluator.report.panels import Figure
+from evaluator.report.settings import settings_files
+from evaluator.report.words import title
 
 MAX_BYTES = 1_450_000
 """Size the page is kept under by showing fewer examples: what mail and old machines still open at once."""
-OVERHEAD_BYTES = 260_000
-"""Style, script, head, and the cards of the examples that are in the page without the script."""
+FILES = ("report.json", "report.md", "outcomes.parquet", "cells.parquet", "tables/cells-exact.csv")
+"""Beside every page."""
 CONTENTS = (
     ("results", "Results"),
     ("figures", "Figures"),
@@ -34,24 +37,35 @@ def page(
     slugs: Mapping[str, str],
     *,
     with_text: bool,
+    joined: Sequence[Joined] = (),
 ) -> bytes:
-    """The whole page as UTF-8; `pictures` holds each figure's SVG by name."""
+    """The whole page as UTF-8; `pictures` holds each figure's SVG by name, `joined` what other tasks found."""
     compared = blocks.comparison_block(document)
     before = [blocks.health(document), blocks.headline(document, slugs)]
     before += [blocks.figure_block(document, drawn, pictures), *([compared] if compared else [])]
-    after = [blocks.definitions(document), blocks.manifest(document)]
-    fixed = sum(len(block.encode("utf-8", "replace")) for block in [*before, *after]) + OVERHEAD_BYTES
-    shown = blocks.example_block(sample.within(MAX_BYTES - fixed), with_text=with_text)
-    files = ["report.json", "report.md", "outcomes.parquet", "tables/cells-exact.csv"]
-    links = [el("a", title, href=f"#{anchor}") for anchor, title in CONTENTS if anchor != "comparisons" or compared]
-    body = el(
-        "body",
-        blocks.head(document, files),
-        el("nav", links, class_="contents", aria_label="Contents"),
-        el("main", before, shown, after),
-        page_script(),
-    )
-    return shell(f"{document.report.get('run_id') or 'run'} · morphorder", body)
+    after = [*map(blocks.joined_block, joined), blocks.definitions(document, joined), blocks.manifest(document)]
+    files = [
+        "report.json",
+        "report.md",
+        "outcomes.parquet",
+        "cells.parquet",
+        "tables/cells-exact.csv",
+        *settings_files(document),
+    ]
+    own = [part for part in CONTENTS if part[0] != "comparisons" or compared]
+    at = own.index(("definitions", "Definitions"))
+    parts = [*own[:at], *((block.anchor, block.title) for block in joined), *own[at:]]
+    links = [el("a", name, href=f"#{anchor}") for anchor, name in parts]
+
+    def whole(examples: Child) -> bytes:
+        contents = el("nav", links, class_="contents", aria_label="Contents")
+        main = el("main", before, examples, after)
+        return shell(
+            f"{title(document)} · morphorder", el("body", blocks.head(document, files), contents, main, page_script())
+        )
+
+    room = MAX_BYTES - len(whole(None))
+    return whole(blocks.example_block(sample, with_text=with_text, room=room))
 
 
 def shell(title: str, body: Html) -> bytes:
@@ -61,11 +75,17 @@ def shell(title: str, body: Html) -> bytes:
 
 def page_script() -> Html:
     """The script that sorts tables and filters examples: the only one that the page's policy lets run."""
-    return el("script", Html(_asset("page.js")))
+    return el("script", Html(_script()))
+
+
+def _script() -> str:
+    """The script without its comments and indentation: what is put into the page, and what its policy allows."""
+    lines = (line.strip() for line in _asset("page.js").splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _head(title: str) -> Html:
-    script = base64.b64encode(hashlib.sha256(_asset("page.js").encode("utf-8")).digest()).decode("ascii")
+    script = base64.b64encode(hashlib.sha256(_script().encode("utf-8")).digest()).decode("ascii")
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{script}'"
     return el(
         "head",

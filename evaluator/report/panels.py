@@ -47,16 +47,44 @@ def _slim(drawn: str) -> str:
     """The drawing without the renderer's empty shapes and repeated attributes: half the bytes, the same picture."""
     drawn = re.sub(r'<path class="(?:back|fore)ground"[^>]*?(?:d="M0,0h0v0h0Z"|display="none")[^>]*/>', "", drawn)
     drawn = re.sub(r"<[^>]*>", lambda tag: _slim_tag(tag.group()), drawn)
+    drawn = re.sub(_DOT, r'<circle \1r="\2"', drawn)
+    drawn = re.sub(r'<path d="[^"]*"/>', "", drawn)  # neither filled nor stroked: the group around has fill="none"
+    drawn = re.sub(r"<text[^>]*/>", "", drawn)
+    drawn = re.sub(r"<g>((?:<(?:line|circle|path)[^>]*/>)+)</g>", _share, drawn)
     for _ in range(4):
         drawn = re.sub(r"<g>(?:<g></g>|<g/>)*</g>|<g/>", "", drawn)
     return drawn.replace("<svg ", f'<svg font-family="{FONT}" ', 1)
 
 
+_DOT = r'<path ([^>]*?)d="M([\d.]+),0A\2,\2,0,1,1,-\2,0A\2,\2,0,1,1,\2,0"'
+"""A circle as the renderer writes it."""
+
+
+_IMPLIED = (
+    ' opacity="1"', ' fill-opacity="1"', ' stroke-width="1"', ' x2="0"', ' y2="0"', ' text-anchor="start"',
+    ' font-weight="normal"',
+)  # fmt: skip
+"""What SVG takes for granted."""
+
+
+def _share(group: re.Match[str]) -> str:
+    """The group with the colours and widths that all its marks have given once, on the group."""
+    marks = re.findall(r"<[^>]*>", group[1])
+    said = [set(re.findall(r' (?:fill|stroke|stroke-width)="[^"]*"', mark)) for mark in marks]
+    common = sorted(set.intersection(*said))
+    body = group[1]
+    for attribute in common:
+        body = body.replace(attribute, "")
+    return f"<g{''.join(common)}>{body}</g>"
+
+
 def _slim_tag(tag: str) -> str:
     tag = re.sub(
-        r' (?:class|role|aria-roledescription|aria-hidden|pointer-events|version|xmlns:xlink)="[^"]*"', "", tag
+        r' (?:class|role|aria-roledescription|aria-label|aria-hidden|pointer-events|version|xmlns:xlink)="[^"]*"',
+        "",
+        tag,
     )
-    for implied in (' opacity="1"', f' font-family="{FONT}"', ' transform="translate(0,0)"'):
+    for implied in (*_IMPLIED, f' font-family="{FONT}"', ' transform="translate(0,0)"'):
         tag = tag.replace(implied, "")
     return re.sub(r"(\d\.\d\d)\d+", r"\1", tag)
 

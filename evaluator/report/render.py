@@ -1,6 +1,6 @@
 """Every file of a report as (relative name, bytes), from `report.json` and the outcomes: no clock, files or network."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -9,10 +9,12 @@ from evaluator.report import curves, examples, figures, tables
 from evaluator.report.comparisons import comparisons
 from evaluator.report.document import Document, canonical_json, open_document, slugs
 from evaluator.report.formats import excel_csv
+from evaluator.report.joined import Joined
 from evaluator.report.page import page
 from evaluator.report.panels import svg
+from evaluator.report.settings import settings_files, settings_toml
 from evaluator.report.summary import markdown_report
-from evaluator.report.table_formats import records_csv, table_csv, table_tex
+from evaluator.report.table_formats import preamble_tex, records_csv, table_csv, table_tex
 
 
 def render_report(
@@ -23,13 +25,14 @@ def render_report(
     sentences: pa.Table | None = None,
     pieces: examples.Pieces | None = None,
     excel: bool = False,
+    joined: Sequence[Joined] = (),
 ) -> Iterator[tuple[str, bytes]]:
-    """Yields (file name, bytes) of `report.json`, `report.html`, `report.md`, `tables/…`, `figures/…`.
+    """Yields (file name, bytes) of `report.json`, `report.html`, `report.md`, `run.toml`, `tables/…`, `figures/…`.
 
     `outcomes` follows `store.schemas.OUTCOMES`; it feeds the examples and F8 only. `sentences` (`schemas.SENTENCES`)
     marks unit boundaries inside the examples exactly; without it they are guessed at spaces and punctuation, or left
     out. `pieces` adds to each example what the model read. `text=False` leaves sentences and words out; `excel` adds a
-    guarded copy of every CSV. Same input, same bytes, whatever the order of rows.
+    guarded copy of every CSV; `joined` are blocks of other tasks. Same input, same bytes, whatever the order of rows.
     """
     document = open_document(report)
     names = slugs(document.models)
@@ -39,9 +42,11 @@ def render_report(
     chosen = examples.choose(document, sample, outcomes.num_rows, sentences, with_text=text, pieces=pieces)
     pictures = {figure.name: svg(figure) for figure in drawn}
     yield "report.json", canonical_json(report)
-    yield "report.html", page(document, drawn, pictures, chosen, names, with_text=text)
-    yield "report.md", markdown_report(document, drawn, names)
-    for name, content in _table_files(document, names):
+    yield "report.html", page(document, drawn, pictures, chosen, names, with_text=text, joined=joined)
+    yield "report.md", markdown_report(document, drawn, names, joined)
+    for name in settings_files(document):
+        yield name, settings_toml(report["manifest"]["config"])
+    for name, content in _table_files(document, names, joined):
         yield name, content
         if excel and name.endswith(".csv"):
             yield f"{name.removesuffix('.csv')}.excel.csv", excel_csv(content)
@@ -57,6 +62,7 @@ def all_tables(document: Document, names: dict[str, str]) -> list[tables.Table]:
     if document.strongest():
         found += [tables.sensitivity(document), tables.changes(document)]
         found += [tables.interaction(document)] if document.has_lemma() else []
+    found += [tables.languages(document)] if tables.has_language_table(document) else []
     found += [table for _, table in comparisons(document)]
     wanted = [name for name in document.conditions if name in ("orig", document.strongest())]
     for by in ("upos", "deprel", "masks", "length"):
@@ -65,10 +71,11 @@ def all_tables(document: Document, names: dict[str, str]) -> list[tables.Table]:
     return found
 
 
-def _table_files(document: Document, names: dict[str, str]) -> Iterator[tuple[str, bytes]]:
+def _table_files(document: Document, names: dict[str, str], joined: Sequence[Joined]) -> Iterator[tuple[str, bytes]]:
     made_by = (document.report.get("manifest") or {}).get("config_fingerprint")
     origin = f"{document.report.get('run_id')}, configuration {made_by}"
-    for table in all_tables(document, names):
+    yield "tables/preamble.tex", preamble_tex()
+    for table in [*all_tables(document, names), *(table for block in joined for table in block.tables)]:
         yield f"tables/{table.name}.csv", table_csv(table)
         yield f"tables/{table.name}.tex", table_tex(table, origin)
     breakdowns = document.report.get("breakdowns") or {}

@@ -7,22 +7,26 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from evaluator.report import tables, words
+from evaluator.report.citations import citations
 from evaluator.report.comparisons import comparisons
 from evaluator.report.document import Document, at_floor, condition_label, open_document
 from evaluator.report.formats import interval, markdown, number, well_formed
+from evaluator.report.joined import Joined
 from evaluator.report.panels import Figure
 from evaluator.report.table_formats import table_markdown
 
 MAX_LINES = 10
 
 
-def markdown_report(document: Document, drawn: Sequence[Figure], slugs: Mapping[str, str]) -> bytes:
+def markdown_report(
+    document: Document, drawn: Sequence[Figure], slugs: Mapping[str, str], joined: Sequence[Joined] = ()
+) -> bytes:
     """`report.md`: fits a pull-request comment or a CI summary; figures are linked, not embedded."""
     _, badge = words.badge(document)
-    parts = [f"# {markdown(str(document.report.get('run_id') or 'run'))}"]
+    parts = [f"# {markdown(words.title(document))}"]
     parts += [
         "\n".join(f"- {markdown(sentence)}" for sentence in words.findings(document)),
-        f"{badge[:1].upper()}{badge[1:]}.",
+        f"{badge[:1].upper()}{badge[1:]}. Run {markdown(str(document.report.get('run_id') or '–'))}.",
     ]
     skipped = words.missing(document)
     parts += [f"Skipped: {markdown(skipped)}."] if skipped else []
@@ -44,9 +48,16 @@ def markdown_report(document: Document, drawn: Sequence[Figure], slugs: Mapping[
         if drawn
         else []
     )
+    for block in joined:
+        parts += [f"## {markdown(block.title)}", "\n".join(f"- {markdown(said)}" for said in block.findings)]
+        parts += [table_markdown(table) for table in block.shown]
     parts += [
         "## Definitions",
         "\n".join(f"- **{markdown(term)}**: {markdown(said)}" for _, term, said in words.definitions(document)),
+    ]
+    parts += [
+        "## What to cite",
+        "\n".join(f"- {markdown(what)}: {markdown(whom)}" for what, whom in citations(document)),
     ]
     return ("\n\n".join(part.rstrip("\n") for part in parts if part) + "\n").encode("utf-8")
 

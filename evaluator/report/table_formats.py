@@ -11,6 +11,11 @@ from evaluator.report.markup import Html, el
 from evaluator.report.palette import INTERACTION_SPAN
 from evaluator.report.tables import Column, Entry, Table
 
+PREAMBLE = r"""% Before \begin{document}: \input{tables/preamble}. Then a table: \input{tables/headline}
+\usepackage{booktabs}
+\usepackage{iftex}
+\ifPDFTeX\usepackage[T1]{fontenc}\fi
+"""
 MARKDOWN_COLUMNS = 8
 """Columns of a Markdown table before it is cut in two: what fits a pull-request comment."""
 
@@ -54,7 +59,14 @@ def table_html(table: Table, *, css: str = "", heading: bool = True) -> Html:
     caption = el("caption", el("span", table.caption if heading else "", class_="says"), " ", files)
     frame = el(
         "div",
-        el("table", caption, el("thead", head), el("tbody", body), class_=f"data {css}".strip(), data_sortable=True),
+        el(
+            "table",
+            caption,
+            el("thead", head),
+            el("tbody", body),
+            class_=f"data stubs{table.stub} {css}".strip(),
+            data_sortable=True,
+        ),
         class_="scroll",
         tabindex=0,
         role="region",
@@ -86,12 +98,11 @@ def _cell_html(entry: Entry, column: Column, notes: Mapping[str, str]) -> Html:
     marker = el("sup", notes[entry.note], class_="mark") if entry.note else None
     ends = el("small", formats.interval(entry.ci)) if entry.ci is not None else None
     bar = _range_bar(entry.bar) if entry.bar else None
-    sort = f"{entry.value:.6g}" if isinstance(entry.value, int | float) else None
-    classes = f"{'' if column.kind == 'text' else 'num'} {entry.shade}".strip()
+    classes = f"{'txt' if column.kind == 'text' else ''} {entry.shade}".strip()
     main: Html | str = shown(entry, column)
     if entry.show:
         main = el("a", main, href="#examples", data_show=formats.json_for_script(entry.show))
-    return el("td", el("span", main, marker, class_="v"), ends, bar, class_=classes or None, data_v=sort)
+    return el("td", main, marker, ends, bar, class_=classes or None)
 
 
 def _range_bar(bar: tuple[float, float, float]) -> Html:
@@ -166,18 +177,23 @@ def _row_csv(table: Table, row: Sequence[Entry]) -> Iterable[str]:
 
 
 def table_tex(table: Table, origin: str) -> bytes:
-    """The table as a plain `tabular` (no package needed), intervals in small type; the first line says its origin."""
+    """The table as a booktabs `tabular` for `preamble_tex`, intervals in small type; its origin in the first line."""
     notes = notes_of(table)
     spec = "".join("l" if column.kind == "text" else "r" for column in table.columns)
-    lines = [f"% {_comment(origin)}", rf"\begin{{tabular}}{{{spec}}}", r"\hline"]
-    lines.append(" & ".join(formats.tex(column.label) for column in table.columns) + r" \\ \hline")
+    lines = [f"% {_comment(origin)}", rf"\begin{{tabular}}{{{spec}}}", r"\toprule"]
+    lines.append(" & ".join(formats.tex(column.label) for column in table.columns) + r" \\ \midrule")
     lines += [
         " & ".join(_cell_tex(*pair, notes) for pair in zip(row, table.columns, strict=True)) + r" \\"
         for row in table.rows
     ]
-    lines += [r"\hline", r"\end{tabular}", ""]
+    lines += [r"\bottomrule", r"\end{tabular}", ""]
     lines += [rf"% {letter}: {_comment(note)}" for note, letter in notes.items()]
     return ("\n".join(lines).rstrip("\n") + "\n").encode("utf-8")
+
+
+def preamble_tex() -> bytes:
+    """What every table needs before `\\begin{document}`, for any engine."""
+    return PREAMBLE.encode("ascii")
 
 
 def _cell_tex(entry: Entry, column: Column, notes: Mapping[str, str]) -> str:

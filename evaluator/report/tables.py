@@ -12,6 +12,9 @@ from evaluator.report.palette import diverging_class, sequential_class
 from evaluator.report.words import reason
 
 FEW = "under 5 hits, or under a tenth of the original's, leave too little to lose"
+MANY_LANGUAGES = 12
+"""Treebanks beyond which figures show a row per treebank instead of a panel."""
+NOT_GIVEN = "not in the file of covariates"
 Kind = Literal["number", "count", "p", "text"]
 
 
@@ -83,8 +86,64 @@ def headline(document: Document) -> Table:
             if document.has_lemma():
                 row.append(_metric(document.interaction(model, treebank, strongest), "I", flag_floor=True))
         rows.append(tuple(row))
-    caption = "Accuracy of the first answer (A@1), sensitivity S and interaction I by model and language."
+    caption = (
+        f"Accuracy of the first answer (A@1), sensitivity S and interaction I by model and language, over n items "
+        f"each; in brackets {document.level()} intervals: Wilson for A@1, paired bootstrap over sentences for S and I."
+    )
     return Table("headline", caption, tuple(columns), tuple(rows), stub=2)
+
+
+def is_many(document: Document) -> bool:
+    """Whether there are too many treebanks for a panel each."""
+    return len(document.treebanks) > MANY_LANGUAGES
+
+
+def has_language_table(document: Document) -> bool:
+    """Whether the table of all treebanks is shown: there are many, or a user's covariates belong beside them."""
+    return is_many(document) or bool(document.report.get("covariates"))
+
+
+def in_order(document: Document) -> list[str]:
+    """The treebanks by the user's grouping where there is one, then by A(orig) averaged over models, best first."""
+    groups: Mapping[str, str] = ((document.report.get("covariates") or {}).get("groups") or {}).get("values") or {}
+
+    def key(treebank: str) -> tuple[str, float, str]:
+        found = [document.cell(model, treebank, "orig", False).get("top1") for model in document.models]
+        known = [value for value in found if value is not None]
+        return groups.get(treebank, "\uffff"), -sum(known) / len(known) if known else 1.0, treebank
+
+    return sorted(document.treebanks, key=key)
+
+
+def languages(document: Document) -> Table:
+    """F9's numbers: a row per treebank in `in_order`, A@1 of the original order and Δ of the strongest, by model."""
+    found: Mapping[str, Any] = document.report.get("covariates") or {}
+    groups, numbers = found.get("groups"), found.get("numbers") or []
+    strongest = document.strongest()
+    label = condition_label(strongest or "orig")
+    columns = [Column("language", "language", "text")]
+    columns += [Column("group", str(groups["name"]), "text")] if groups else []
+    columns += [Column(f"covariate_{i}", str(one["name"])) for i, one in enumerate(numbers, start=1)]
+    columns.append(Column("n", "n", "count", define="n"))
+    for i, model in enumerate(document.models, start=1):
+        columns.append(Column(f"top1_orig_{i}", f"{model}: A@1 orig", has_ci=True, define="A"))
+        columns += [Column(f"delta_{i}", f"{model}: Δ {label}", has_ci=True, define="delta")] if strongest else []
+    rows = []
+    for treebank in in_order(document):
+        row = [Entry(document.place(treebank))]
+        row += [_given(one["values"], treebank) for one in [*([groups] if groups else []), *numbers]]
+        row.append(Entry(document.cell(document.models[0], treebank, "orig", False).get("n")))
+        for model in document.models:
+            row.append(_metric(document.cell(model, treebank, "orig", False), "top1"))
+            row += [_change(document.cell(model, treebank, strongest, False))] if strongest else []
+        rows.append(tuple(row))
+    by = f"{groups['name']}, then by " if groups else ""
+    caption = f"All treebanks, sorted by {by}A(orig) averaged over models."
+    return Table("languages", caption, tuple(columns), tuple(rows), stub=1)
+
+
+def _given(values: Mapping[str, Any], treebank: str) -> Entry:
+    return Entry(values.get(treebank), note="" if treebank in values else NOT_GIVEN)
 
 
 def paper(document: Document, model: str, slug: str) -> Table:

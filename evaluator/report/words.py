@@ -54,8 +54,8 @@ DEFINITIONS: tuple[tuple[str, str, str], ...] = (
     (
         "ci",
         "intervals",
-        "{level}, in brackets. Shares: Wilson with the effective number of items (clusters: sentences). D, S, I, Δ: "
-        "paired bootstrap over sentences.",
+        "{level}, in brackets. Shares: Wilson with the effective number of items (clusters: sentences; where no "
+        "or every item is right, each sentence counts once). D, S, I, Δ: paired bootstrap over sentences.",
     ),
     (
         "p",
@@ -76,6 +76,22 @@ DEFINITIONS: tuple[tuple[str, str, str], ...] = (
     ),
 )
 """(anchor, term, definition), printed in the page and linked from table headers."""
+
+
+MOST_NAMED = 3
+"""Models a title names; more are counted."""
+
+
+def title(document: Document) -> str:
+    """What was asked, as a reader would call it: `mBERT, XLM-R · 7 languages`; the run's id where nothing was."""
+    models, treebanks = document.models, document.treebanks
+    languages = list(dict.fromkeys(document.languages[treebank] for treebank in treebanks))
+    if not models:
+        return f"run {document.report.get('run_id') or ''}".strip()
+    named = ", ".join(models) if len(models) <= MOST_NAMED else f"{len(models)} models"
+    where = languages[0] if len(languages) == 1 else f"{len(languages)} languages"
+    several = f" in {len(treebanks)} treebanks" if len(treebanks) > len(languages) else ""
+    return f"{named} · {where}{several}"
 
 
 def reason(code: str | None, otherwise: str) -> str:

@@ -3,6 +3,7 @@
 import importlib
 import importlib.metadata
 import os
+import platform
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -23,7 +24,9 @@ PROVIDER_OPTIONS: dict[Provider, dict[str, str]] = {
     "cuda": {"device_id": "0", "arena_extend_strategy": "kSameAsRequested", "use_tf32": "0"},
 }
 INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "mask_pos", "gold_row", "gold_id"})
+CPU_FACTS = Path("/proc/cpuinfo")
 OUTPUTS = ("topk_ids", "topk_logp", "gold_logp", "gold_rank")
+TEXT_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +39,18 @@ class Answers:
     gold_rank: Int64s  # (golds,)
 
 
-class Session:
-    """An onnxruntime session with explicit provider and threads. Not picklable: made where it is used."""
+class Opened:
+    """A graph loaded on the provider that was asked for and no other, with explicit threads."""
 
-    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
+    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider, threads: int) -> None:
         ort = _onnxruntime()
         wanted = PROVIDERS[provider]
+        if bundle.precision == "int8" and provider == "cpu" and saturates_int8():
+            raise UserError(
+                "this processor has no VNNI: its 8-bit products saturate, and int8 would not answer as was measured",
+                where=bundle.name,
+                hint="use the fp32 bundle of this model",
+            )
         if wanted not in ort.get_available_providers():
             raise UserError(
                 f"onnxruntime here has no {wanted}",
@@ -57,25 +66,34 @@ class Session:
                 hint="export the model again; do not use a graph that reaches outside its folder",
             )
         try:
-            self._session = ort.InferenceSession(
+            self.session = ort.InferenceSession(
                 str(folder / MODEL_FILE),
                 _session_options(ort, threads),
                 providers=[(wanted, PROVIDER_OPTIONS[provider])],
             )
         except Exception as error:  # onnxruntime raises many unrelated types for a bad graph
             raise BundleError(f"onnxruntime cannot load the graph: {_first_line(error)}", where=str(folder)) from error
-        self.provider = str(self._session.get_providers()[0])
+        self.provider = str(self.session.get_providers()[0])
         if self.provider != wanted:
             raise UserError(
                 f"asked for {wanted}, got {self.provider}", where=bundle.name, hint="see: morphorder doctor"
             )
+        self.inputs = {i.name for i in self.session.get_inputs()}
+        self.outputs = {o.name for o in self.session.get_outputs()}
+
+
+class Session:
+    """A masked language model as a session with a masked head. Not picklable: made where it is used."""
+
+    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
+        opened = Opened(folder, bundle, provider=provider, threads=threads)
+        self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
         self.pieces_run = 0
         """Pieces given to the model so far, padding included."""
         self._device = provider if provider == "cuda" else ""
         self._name = bundle.name
-        self._inputs = {i.name for i in self._session.get_inputs()}
         missing = {"input_ids", "attention_mask", "mask_pos", "gold_row", "gold_id"} - self._inputs
-        if extra := (self._inputs - INPUTS) | missing | (set(OUTPUTS) - {o.name for o in self._session.get_outputs()}):
+        if extra := (self._inputs - INPUTS) | missing | (set(OUTPUTS) - opened.outputs):
             raise BundleError(
                 f"graph inputs or outputs are not those of a masked head: {', '.join(sorted(extra))}",
                 where=str(folder / MODEL_FILE),
@@ -124,6 +142,71 @@ class Session:
         return list(binding.copy_outputs_to_cpu())
 
 
+class TextSession:
+    """A classifier as a session: whole inputs in, one row of logits each out. Not picklable."""
+
+    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
+        opened = Opened(folder, bundle, provider=provider, threads=threads)
+        self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
+        self.pieces_run = 0
+        """Pieces given to the model so far, padding included."""
+        self._name = bundle.name
+        self._labels = len(bundle.labels)
+        missing = {"input_ids", "attention_mask"} - self._inputs
+        if extra := (self._inputs - TEXT_INPUTS) | missing | ({"logits"} - opened.outputs):
+            raise BundleError(
+                f"graph inputs or outputs are not those of a classifier: {', '.join(sorted(extra))}",
+                where=str(folder / MODEL_FILE),
+                hint="export the model again",
+            )
+
+    def run(self, ids: Int64s, attention: Int64s, types: Int64s) -> Float32s:
+        """The logits (rows, labels) of a batch; ids, attention and types are (rows, length)."""
+        feeds = {"input_ids": ids, "attention_mask": attention, "token_type_ids": types}
+        self.pieces_run += ids.size
+        try:
+            logits: Float32s = self._session.run(["logits"], {n: a for n, a in feeds.items() if n in self._inputs})[0]
+        except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
+            raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
+        if logits.shape != (len(ids), self._labels):
+            raise BundleError(
+                f"the graph answers {logits.shape} for {len(ids)} inputs, bundle.json names {self._labels} labels",
+                where=self._name,
+                hint="export the model again",
+            )
+        return logits
+
+
+class AttentionSession:
+    """A classifier that also says how its heads attend, heads silenced by an input. Not picklable."""
+
+    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
+        opened = Opened(folder, bundle, provider=provider, threads=threads)
+        self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
+        self.pieces_run = 0
+        """Pieces given to the model so far, padding included."""
+        self._name = bundle.name
+        missing = {"input_ids", "attention_mask", "head_mask"} - self._inputs
+        if missing or not {"logits", "attention"} <= opened.outputs:
+            raise BundleError(
+                f"graph inputs or outputs are not those of attention: {', '.join(sorted(missing)) or 'outputs'}",
+                where=str(folder / MODEL_FILE),
+                hint="export the model again with --task attention",
+            )
+
+    def run(self, ids: Int64s, attention: Int64s, types: Int64s, head_mask: Float32s) -> tuple[Float32s, Float32s]:
+        """Logits (rows, labels) and attention (rows, layers, heads, length, length); `head_mask` is (layers, heads)."""
+        feeds = {"input_ids": ids, "attention_mask": attention, "token_type_ids": types, "head_mask": head_mask}
+        self.pieces_run += ids.size
+        try:
+            logits, weights = self._session.run(
+                ["logits", "attention"], {n: a for n, a in feeds.items() if n in self._inputs}
+            )
+        except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
+            raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
+        return logits, weights
+
+
 def _session_options(ort: ModuleType, threads: int) -> Any:
     """Options of a session on `threads` threads, 0 for every CPU this process may use."""
     options = ort.SessionOptions()
@@ -142,6 +225,17 @@ def _session_options(ort: ModuleType, threads: int) -> Any:
 def usable_cpus() -> int:
     """How many CPUs this process may use: the affinity mask, not the machine."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def saturates_int8() -> bool:
+    """Whether 8-bit products are added in 16 bits here, as x86 processors without VNNI do; False where unknown."""
+    if platform.machine() not in {"x86_64", "AMD64"}:
+        return False
+    try:
+        flags = CPU_FACTS.read_text()
+    except OSError:
+        return False
+    return not {"avx512_vnni", "avx_vnni"} & set(flags.split())
 
 
 def installed() -> dict[str, str]:

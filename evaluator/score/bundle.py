@@ -4,6 +4,10 @@ Graph inputs: `input_ids`, `attention_mask` (and `token_type_ids` if the model w
 int64 [M], flat index into B*L; `gold_row`, `gold_id` int64 [Q], a row of M and a piece. Graph outputs: `topk_ids` int64
 [M, k], `topk_logp` float32 [M, k], best first, ties by smaller id where the runtime allows; `gold_logp` float32 [Q];
 `gold_rank` int64 [Q], pieces strictly better.
+
+A bundle of kind `text-classification` has the first three inputs and one output, `logits` float32 [B, labels]. One of
+kind `attention` has also the input `head_mask` float32 [layers, heads], 0 for a head that is to say nothing, and the
+output `attention` float32 [B, layers, heads, L, L], from the piece of the fourth axis to that of the fifth.
 """
 
 import hashlib
@@ -14,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evaluator.errors import BundleError
-from evaluator.types import Precision
+from evaluator.types import ModelKind, Precision
 
 BUNDLE_SCHEMA = 1
 MODEL_FILE = "model.onnx"
@@ -36,6 +40,9 @@ class Bundle(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_version: int = BUNDLE_SCHEMA
+    kind: ModelKind = "fill-mask"
+    labels: tuple[str, ...] = ()
+    """What each logit of a classifier stands for, in order; one label alone is a number to be predicted."""
     name: str
     """Short name shown in reports, for instance `xlm-roberta-base`."""
     source: str
@@ -46,12 +53,16 @@ class Bundle(BaseModel):
     vocab_size: int = Field(gt=0)
     max_pieces: int = Field(gt=0)
     """Usable length in pieces, specials included."""
-    mask_id: int = Field(ge=0)
+    mask_id: int = Field(ge=-1)
+    """-1: a classifier whose tokenizer has no mask."""
     pad_id: int = Field(ge=0)
     unk_id: int | None = None
     """Id of the unknown piece; None where the vocabulary has none (byte-level)."""
     top_k: int = Field(gt=0)
-    """k of the graph's top-k, at most the vocabulary size."""
+    """k of the graph's top-k, at most the vocabulary size; 1 for a classifier."""
+    layers: int = Field(default=0, ge=0)
+    heads: int = Field(default=0, ge=0)
+    """Layers and heads per layer of a bundle of kind `attention`; else 0."""
     precision: Precision = "fp32"
     opset: int
     parameters: int = 0
@@ -101,14 +112,7 @@ def read_bundle(folder: Path, *, verify: bool = True) -> Bundle:
         raise BundleError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=str(manifest)) from error
     if bundle.schema_version != BUNDLE_SCHEMA:
         raise BundleError(f"bundle schema {bundle.schema_version}, expected {BUNDLE_SCHEMA}", where=str(manifest))
-    for role, piece in (("mask_id", bundle.mask_id), ("pad_id", bundle.pad_id), ("unk_id", bundle.unk_id or 0)):
-        if piece >= bundle.vocab_size:
-            raise BundleError(f"{role} {piece} is outside the vocabulary of {bundle.vocab_size}", where=str(manifest))
-    if bundle.top_k > bundle.vocab_size:
-        raise BundleError(f"top_k {bundle.top_k} is more than the vocabulary", where=str(manifest))
-    for name in (MODEL_FILE, TOKENIZER_FILE):
-        if name not in bundle.files:
-            raise BundleError(f"does not list {name}", where=str(manifest))
+    _check_facts(bundle, manifest)
     for name, stamp in bundle.files.items():
         path = folder / name
         if Path(name).name != name:
@@ -118,6 +122,24 @@ def read_bundle(folder: Path, *, verify: bool = True) -> Bundle:
         if path.stat().st_size != stamp.size or (verify and stamp_file(path).sha256 != stamp.sha256):
             raise BundleError("file differs from what bundle.json promises", where=str(path), hint="export it again")
     return bundle
+
+
+def _check_facts(bundle: Bundle, manifest: Path) -> None:
+    """Nothing. Errors: BundleError for what `bundle.json` says that cannot be."""
+    for role, piece in (("mask_id", bundle.mask_id), ("pad_id", bundle.pad_id), ("unk_id", bundle.unk_id or 0)):
+        if piece >= bundle.vocab_size:
+            raise BundleError(f"{role} {piece} is outside the vocabulary of {bundle.vocab_size}", where=str(manifest))
+    if (bundle.kind != "fill-mask") != bool(bundle.labels):
+        raise BundleError(f"kind {bundle.kind} with {len(bundle.labels)} labels", where=str(manifest))
+    if (bundle.kind == "attention") != bool(bundle.layers * bundle.heads):
+        raise BundleError(f"kind {bundle.kind} with {bundle.layers} layers", where=str(manifest))
+    if bundle.kind == "fill-mask" and bundle.mask_id < 0:
+        raise BundleError("mask_id: none, and a masked language model needs one", where=str(manifest))
+    if bundle.top_k > bundle.vocab_size:
+        raise BundleError(f"top_k {bundle.top_k} is more than the vocabulary", where=str(manifest))
+    for name in (MODEL_FILE, TOKENIZER_FILE):
+        if name not in bundle.files:
+            raise BundleError(f"does not list {name}", where=str(manifest))
 
 
 def write_bundle(folder: Path, bundle: Bundle) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +43,10 @@ class Model:
     vocab_size: int
     top_k: int
 
+    def score(self, table: pa.Table, settings: ScoreSettings, failed: Mapping[int, str]) -> pa.Table:
+        """See `score_rows_except`."""
+        return score_rows_except(table, self, settings, failed)
+
 
 def score_rows(table: pa.Table, model: Model, settings: ScoreSettings) -> pa.Table:
     """The SCORED table of a ROWS table, row for row in the same order.
@@ -67,15 +72,20 @@ def score_rows_except(table: pa.Table, model: Model, settings: ScoreSettings, fa
     positions = sorted(failed)
     is_failed = pa.array(np.isin(np.arange(table.num_rows), positions))
     scored = score_rows(table.filter(pc.invert(is_failed)), model, settings)
-    answers = pa.concat_tables([scored, _failed_rows(table.filter(is_failed), [failed[p] for p in positions])])
-    return answers.take(pc.sort_indices(answers["row"])) if table.num_rows else answers
+    return with_failed(scored, table.filter(is_failed), [failed[p] for p in positions])
 
 
-def _failed_rows(table: pa.Table, reasons: list[str]) -> pa.Table:
-    empty: list[list[int]] = [[] for _ in reasons]
-    columns = {name: pa.array(empty, schemas.SCORED.field(name).type) for name in schemas.SCORED.names[1:6]}
-    columns |= {"row": table["row"], "near_tie": pa.array([False] * len(reasons)), "failed": pa.array(reasons)}
-    return pa.table([columns[name] for name in schemas.SCORED.names], schema=schemas.SCORED)
+def with_failed(scored: pa.Table, rows: pa.Table, reasons: list[str]) -> pa.Table:
+    """The scored rows and others that failed for a reason, in the order of their numbers: lists empty, flags false."""
+    count = len(reasons)
+    columns = {"row": rows["row"], "failed": pa.array(reasons, pa.string())}
+    for field in scored.schema:
+        if field.name not in columns:
+            nothing: list[Any] = [False] * count if pa.types.is_boolean(field.type) else [[] for _ in reasons]
+            columns[field.name] = pa.array(nothing, field.type)
+    failed = pa.table([columns[name] for name in scored.schema.names], schema=scored.schema)
+    answers = pa.concat_tables([scored, failed])
+    return answers.take(pc.sort_indices(answers["row"])) if answers.num_rows else answers
 
 
 def _score_batch(rows: FlatRows, first: int, last: int, model: Model, k: int) -> pa.Table:

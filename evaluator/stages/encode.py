@@ -19,7 +19,14 @@ from evaluator.score.bundle import TOKENIZER_FILE, Bundle, read_bundle
 from evaluator.score.fetch import local_bundle
 from evaluator.stages.prepare import demo_folder
 from evaluator.store.run import RunFolder, read_stage, write_stage
-from evaluator.types import Sentence, Spacing
+from evaluator.types import ModelKind, Sentence, Spacing
+
+COMMANDS: dict[ModelKind, str] = {
+    "fill-mask": "morphorder run",
+    "text-classification": "morphorder wos run",
+    "attention": "morphorder wos heads",
+}
+"""What each kind of bundle is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +39,18 @@ class ModelFolder:
     """What names it on other machines, if not the folder: a URI."""
 
 
-def open_models(names: tuple[str, ...]) -> list[ModelFolder]:
-    """The bundles a config names. Errors: BundleError when one is missing, altered, or two share a name."""
+def open_models(names: tuple[str, ...], kind: ModelKind = "fill-mask") -> list[ModelFolder]:
+    """The bundles a config names. Errors: BundleError when one is missing, altered, of another kind or named twice."""
     models = []
     for name in names:
         folder = demo_folder() / "models" / name if name in BUNDLED_MODELS else local_bundle(name)
         models.append(ModelFolder(folder, read_bundle(folder), place=name if "://" in name else ""))
+        if models[-1].bundle.kind != kind:
+            raise BundleError(
+                f"a bundle of kind {models[-1].bundle.kind}, expected {kind}",
+                where=str(folder),
+                hint=f"use it with {COMMANDS[models[-1].bundle.kind]}, or export the model with --task {kind}",
+            )
     labels = [m.bundle.name for m in models]
     if repeated := next((n for n in labels if labels.count(n) > 1), None):
         raise BundleError(f"two models are called {repeated!r}", where="models", hint="export one with another --name")

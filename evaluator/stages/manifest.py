@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluator.config import Config
+from evaluator.config import Config, demo_config
+from evaluator.report.settings import SETTINGS_FILE
 from evaluator.stages.encode import ModelFolder
+from evaluator.stages.score import providers_of
 from evaluator.store.run import RunFolder, fingerprint, read_json, read_stage
 
 LIBRARIES = ("morphorder", "numpy", "pyarrow", "tokenizers", "conllu", "scipy", "onnxruntime", "onnxruntime-gpu")
@@ -17,10 +19,7 @@ TIMES_FILE = "times.json"
 def manifest_of(run: RunFolder, models: Sequence[ModelFolder], config: Config) -> dict[str, Any]:
     """The manifest. Holds no path beyond file names, no user name and no environment value."""
     prepared = read_stage(run.items()) or {}
-    settings = config.model_dump(mode="json", exclude={"out", "ray", "engine", "scoring"})
-    settings["treebanks"] = [{**t, "path": Path(t["path"]).name} for t in settings["treebanks"]]
-    settings["models"] = [Path(m.partition("?")[0]).name for m in settings["models"]]
-    settings["sample"]["subset"] = Path(settings["sample"]["subset"]).name
+    settings = portable_settings(config)
     return {
         "versions": versions(),
         "config": settings,
@@ -35,8 +34,19 @@ def manifest_of(run: RunFolder, models: Sequence[ModelFolder], config: Config) -
         "base_items": prepared.get("base_items", {}),
         "engine": config.engine,
         "wall_s": read_json(run.location, TIMES_FILE) or {},
-        "command": "morphorder run CONFIG" if config.treebanks[0].path != "demo" else "morphorder run",
+        "command": "morphorder run"
+        if settings == portable_settings(demo_config())
+        else f"morphorder run {SETTINGS_FILE}",
     }
+
+
+def portable_settings(config: Config) -> dict[str, Any]:
+    """The settings that decide the numbers, with file names for paths."""
+    settings = config.model_dump(mode="json", exclude={"out", "ray", "engine", "scoring"})
+    settings["treebanks"] = [{**t, "path": Path(t["path"]).name} for t in settings["treebanks"]]
+    settings["models"] = [Path(m.partition("?")[0]).name for m in settings["models"]]
+    settings["sample"]["subset"] = Path(settings["sample"]["subset"]).name
+    return settings
 
 
 def _value(settings: dict[str, Any], key: str) -> Any:
@@ -61,7 +71,8 @@ def versions() -> dict[str, str]:
 def _model(run: RunFolder, model: ModelFolder, config: Config) -> dict[str, Any]:
     bundle = model.bundle
     encoded = read_stage(run.rows(bundle.tokenizer_fingerprint)) or {}
-    scored = read_stage(run.scored(bundle.tokenizer_fingerprint, bundle.fingerprint, config.k)) or {}
+    answers = run.scored(bundle.tokenizer_fingerprint, bundle.fingerprint, config.k)
+    scored = read_stage(answers) or {}
     return {
         "name": bundle.name,
         "precision": bundle.precision,
@@ -72,7 +83,7 @@ def _model(run: RunFolder, model: ModelFolder, config: Config) -> dict[str, Any]
         "parameters": bundle.parameters,
         "max_pieces": bundle.max_pieces,
         "parity": bundle.parity,
-        "provider": scored.get("provider"),
+        "provider": scored.get("provider") or providers_of(answers, range(encoded.get("shards", 0))) or None,
         "unique_rows": scored.get("rows"),
         "whole_text_equal": encoded.get("whole_text_equal", {}),
     }

@@ -1,26 +1,34 @@
 """Items, links and scored rows of a run in; outcomes, report.json and everything drawn from it out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from evaluator.config import Config
-from evaluator.errors import StoreError
+from evaluator.errors import ConfigError, StoreError
+from evaluator.frames import flat_table
 from evaluator.items.build import sentences_of
 from evaluator.progress import Reporter
 from evaluator.reduce.complete import mark_complete
+from evaluator.reduce.covariates import EXPECTED, add_covariates
 from evaluator.reduce.health import health_of
 from evaluator.reduce.outcomes import ModelAnswers, item_columns, join_answers
 from evaluator.reduce.summary import report_data
+from evaluator.report.document import slugs
 from evaluator.stages.encode import ModelFolder, open_cutter
 from evaluator.stages.manifest import manifest_of
 from evaluator.stages.pieces import pieces_read
 from evaluator.stages.score import is_scored
 from evaluator.store import schemas
-from evaluator.store.run import RunFolder, read_stage
+from evaluator.store.location import Location
+from evaluator.store.run import RunFolder, read_json, read_stage
 from evaluator.store.shards import parquet_bytes
+
+if TYPE_CHECKING:
+    from evaluator.report.joined import Joined
 
 REPORT_SCHEMA = 1
 
@@ -83,10 +91,12 @@ def report(
     *,
     text: bool = True,
     excel: bool = False,
+    covariate: Path | None = None,
 ) -> dict[str, Any]:
     """The report document of the run, written to `report/` with its tables, figures and outcomes.
 
-    Without `text`, sentences and words are left out of all of it; `excel` adds a guarded copy of every CSV.
+    Without `text`, sentences and words are left out of all of it; `excel` adds a guarded copy of every CSV;
+    `covariate` is a user's table about the languages (`reduce.covariates`).
     """
     from evaluator.report.render import render_report  # the drawing libraries load only when something is drawn
 
@@ -103,16 +113,52 @@ def report(
     document["counts"]["unique_rows"] = sum(m["unique_rows"] or 0 for m in manifest["models"])
     document["health"] = health_of(outcomes, document, manifest)
     document["manifest"] = manifest
+    if covariate is not None:
+        document = add_covariates(document, _text_of(covariate), covariate.name)
+    joined = cloze_runs(run.location)
+    if joined:
+        document["cloze"] = list(joined.values())
     sentences = run.sentences().read_all(int((read_stage(run.items()) or {})["shards"]))
     kept = outcomes if text else outcomes.drop_columns(["text", "gold", "pred"])
     run.location.write("report/outcomes.parquet", parquet_bytes(kept))
+    run.location.write("report/cells.parquet", parquet_bytes(flat_table(document["cells"])))
     with reporter.stage("draw", 1, "report") as meter:
         for name, content in render_report(
-            document, outcomes, text=text, sentences=sentences, pieces=partial(_pieces, run, models), excel=excel
+            document,
+            outcomes,
+            text=text,
+            sentences=sentences,
+            pieces=partial(_pieces, run, models),
+            excel=excel,
+            joined=[block.named(f"cloze-{slug}") for slug, block in _blocks(joined).items()],
         ):
             run.location.write(f"report/{name}", content)
         meter.advance()
     return document
+
+
+def cloze_runs(place: Location) -> dict[str, dict[str, Any]]:
+    """The reports of the cloze runs in a run's folder, `RUN/cloze/NAME`, by name: they join its report."""
+    found = {}
+    for name in sorted(place.folders("cloze")):
+        report = read_json(place, f"cloze/{name}/report/report.json")
+        if report is not None and report.get("kind") == "cloze":
+            found[name] = report
+    return found
+
+
+def _blocks(reports: Mapping[str, Mapping[str, Any]]) -> "dict[str, Joined]":
+    from evaluator.cloze.report import joined
+
+    slugged = slugs(reports)
+    return {slugged[name]: joined(report) for name, report in reports.items()}
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot be read: {error}", where=str(path), hint=EXPECTED) from error
 
 
 def _pieces(run: RunFolder, models: Sequence[ModelFolder], name: str, item_ids: Sequence[int]) -> dict[int, list[str]]:

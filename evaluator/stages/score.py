@@ -1,7 +1,6 @@
 """Encoded rows and a model in; scored rows out, one shard at a time, by whatever engine was asked for."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
@@ -9,23 +8,39 @@ import numpy as np
 
 from evaluator.config import Config
 from evaluator.errors import ConfigError, MorphorderError, StoreError
-from evaluator.executor import ScoreJob, ShardDone, engine_named
+from evaluator.executor import MADE_ON, ScoreJob, ShardDone, engine_named
 from evaluator.progress import Reporter
 from evaluator.score.backend import PROVIDERS
 from evaluator.score.shard import ScoreSettings
 from evaluator.stages.encode import ModelFolder
-from evaluator.store.run import RunFolder, json_bytes, read_json, read_stage, write_stage
+from evaluator.store.run import RunFolder, read_stage, write_stage
 from evaluator.store.shards import ShardSet
-
-WORKERS_FILE = "workers.json"
-"""Beside the scored shards: which worker on which provider scored each, those of a driver killed outright excepted."""
 
 
 def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter) -> dict[str, Any]:
     """The facts of the finished score stage: `rows`, `failed`, `provider`, `wall_s`. Only missing shards are scored."""
+    if config.k > model.bundle.top_k:
+        raise ConfigError(
+            f"k = {config.k}, but the graph of {model.bundle.name} keeps {model.bundle.top_k} pieces per mask",
+            where="k",
+            hint="lower k",
+        )
     tokenizer = model.bundle.tokenizer_fingerprint
-    rows = run.rows(tokenizer)
     scored = run.scored(tokenizer, model.bundle.fingerprint, config.k)
+    return score_shards(run.rows(tokenizer), scored, model, config, reporter)
+
+
+def score_shards(
+    rows: ShardSet,
+    scored: ShardSet,
+    model: ModelFolder,
+    config: Config,
+    reporter: Reporter,
+    *,
+    silenced: tuple[tuple[int, int], ...] = (),
+    from_side: int = 0,
+) -> dict[str, Any]:
+    """The facts of scoring any rows into any answers, by the engine of the config; only missing shards are scored."""
     encoded = read_stage(rows)
     if encoded is None:
         raise StoreError("its rows are not finished", where=str(rows.location), hint="run: morphorder encode")
@@ -33,12 +48,6 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
     pending = [s for s in shards if not is_scored(scored, s, encoded)]
     if not pending and (done := read_stage(scored)) is not None:
         return done
-    if config.k > model.bundle.top_k:
-        raise ConfigError(
-            f"k = {config.k}, but the graph of {model.bundle.name} keeps {model.bundle.top_k} pieces per mask",
-            where="k",
-            hint="lower k",
-        )
     job = ScoreJob(
         bundle=model.place or str(model.folder),
         rows=rows,
@@ -46,17 +55,16 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
         settings=settings_of(config),
         provider=config.scoring.provider,
         threads=config.scoring.threads,
+        silenced=silenced,
+        from_side=from_side,
     )
     began = perf_counter()
     reports: list[ShardDone] = []
     with reporter.stage(f"score {model.bundle.name}", int(encoded["rows"]), "rows") as meter:
         meter.advance(int(encoded["rows"]) - sum(_size(s, encoded) for s in pending))
-        try:
-            for report in engine_named(config.engine)(job, pending, config.ray.model_dump()) if pending else ():
-                reports.append(report)
-                meter.advance(report.rows)
-        finally:
-            workers = _noted(scored, reports)
+        for report in engine_named(config.engine)(job, pending, config.ray.model_dump()) if pending else ():
+            reports.append(report)
+            meter.advance(report.rows)
     if missing := [s for s in shards if not is_scored(scored, s, encoded)]:
         raise MorphorderError(
             f"{len(missing)} of {len(shards)} shards of {model.bundle.name} were not scored",
@@ -67,7 +75,7 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
         "rows": int(encoded["rows"]),
         "shards": len(shards),
         "failed": sum(_failed(scored, s) for s in shards),
-        "provider": ", ".join(sorted({w["provider"] for w in workers.values()})) or PROVIDERS[config.scoring.provider],
+        "provider": providers_of(scored, shards) or PROVIDERS[config.scoring.provider],
         "wall_s": perf_counter() - began,
         "rows_now": sum(r.rows for r in reports),
         "pieces_now": sum(r.pieces for r in reports),
@@ -77,20 +85,14 @@ def score(run: RunFolder, model: ModelFolder, config: Config, reporter: Reporter
     return facts
 
 
-def _noted(scored: ShardSet, reports: Sequence[ShardDone]) -> dict[str, dict[str, str]]:
-    """Provider and worker of each shard that one is known of, these reports included; written to `workers.json`."""
-    noted = read_json(scored.location, WORKERS_FILE) or {}
-    workers = dict(noted.get("shards", {})) if noted.get("fingerprint") == scored.fingerprint else {}
-    if reports:
-        workers |= {str(r.shard): {"provider": r.provider, "worker": r.worker} for r in reports}
-        with suppress(StoreError):  # full or out of reach: whoever writes next says so
-            scored.location.write(WORKERS_FILE, json_bytes({"fingerprint": scored.fingerprint, "shards": workers}))
-    return workers
-
-
 def settings_of(config: Config) -> ScoreSettings:
     """How a config's rows are scored: in batches of its size, or of the provider's."""
     return ScoreSettings.for_provider(config.scoring.provider, config.k, config.scoring.max_batch_pieces)
+
+
+def providers_of(scored: ShardSet, shards: Iterable[int]) -> str:
+    """Every provider that scored one of the shards, by name: several after a run was continued elsewhere."""
+    return ", ".join(sorted({scored.made_by(shard).partition(MADE_ON)[0] for shard in shards} - {""}))
 
 
 def is_scored(scored: ShardSet, shard: int, encoded: dict[str, Any]) -> bool:

@@ -5,6 +5,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from evaluator.errors import StoreError
 from evaluator.store import schemas
 from evaluator.store.location import Location
@@ -14,6 +16,8 @@ RUN_FILE = "run.json"
 STAGE_FILE = "stage.json"
 ENCODING_VERSION = 2
 """Raised whenever the same items and tokenizer would give other rows."""
+TEXT_ENCODING_VERSION = 1
+"""The same for rows of whole texts."""
 
 
 def fingerprint(*parts: object) -> str:
@@ -98,6 +102,41 @@ class RunFolder:
     def scored(self, tokenizer: str, model: str, k: int) -> ShardSet:
         mark = fingerprint(self.fingerprint, tokenizer, ENCODING_VERSION, model, k)
         return ShardSet(self.location / "scored" / model, "part", schemas.SCORED, mark)
+
+
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """What a run over whole texts keeps: examples and items; rows, links and logits by tokenizer and model."""
+
+    run: RunFolder
+
+    def examples(self) -> ShardSet:
+        return ShardSet(self.run.location / "examples", "part", schemas.EXAMPLES, self.run.fingerprint)
+
+    def items(self) -> ShardSet:
+        return ShardSet(self.run.location / "items", "part", schemas.TEXT_ITEMS, self.run.fingerprint)
+
+    def rows(self, tokenizer: str) -> ShardSet:
+        return self._encoded(tokenizer, "rows", schemas.TEXT_ROWS)
+
+    def links(self, tokenizer: str) -> ShardSet:
+        return self._encoded(tokenizer, "links", schemas.TEXT_LINKS)
+
+    def word_rows(self, tokenizer: str) -> ShardSet:
+        return self._encoded(tokenizer, "rows", schemas.WORD_ROWS)
+
+    def attended(self, rows: str, model: str, silenced: str) -> ShardSet:
+        """Answers of a bundle of kind `attention` to a set of word rows; `silenced` names the heads that say nothing."""
+        mark = fingerprint(self.run.fingerprint, rows, TEXT_ENCODING_VERSION, model, silenced)
+        return ShardSet(self.run.location / "scored" / f"{model}-{mark}", "part", schemas.ATTENDED, mark)
+
+    def _encoded(self, tokenizer: str, prefix: str, schema: pa.Schema) -> ShardSet:
+        mark = fingerprint(self.run.fingerprint, tokenizer, TEXT_ENCODING_VERSION)
+        return ShardSet(self.run.location / "encoded" / tokenizer, prefix, schema, mark)
+
+    def logits(self, tokenizer: str, model: str) -> ShardSet:
+        mark = fingerprint(self.run.fingerprint, tokenizer, TEXT_ENCODING_VERSION, model)
+        return ShardSet(self.run.location / "scored" / model, "part", schemas.LOGITS, mark)
 
 
 def write_stage(shards: ShardSet, facts: dict[str, Any]) -> None:

@@ -87,6 +87,84 @@ SCORED = pa.schema(
 """One row's answer: its k best words (piece tuples, best first) with natural-log probabilities; per gold its
 log-probability, the number of strictly better pieces at each mask, and its 1-based place among the k best (0: none)."""
 
+EXAMPLES = pa.schema(
+    [
+        pa.field("example", pa.int32(), nullable=False),
+        pa.field("key", pa.uint64(), nullable=False),
+        pa.field("label", pa.string(), nullable=False),
+        pa.field("text", pa.large_string(), nullable=False),
+        pa.field("other", pa.large_string()),
+        pa.field("changed_first", pa.bool_(), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+        pa.field("pairable", pa.bool_(), nullable=False),
+    ]
+)
+"""One example of a classification task: `text` is the input that is changed, `other` the one beside it, if any;
+`reason` says why it takes no part in shuffling, `pairable` that its other input can be shuffled as well."""
+
+TEXT_ITEMS = pa.schema(
+    [
+        pa.field("item_id", pa.uint64(), nullable=False),
+        pa.field("example", pa.int32(), nullable=False),
+        pa.field("condition", pa.string(), nullable=False),
+        pa.field("both", pa.bool_(), nullable=False),
+        pa.field("draw", pa.int16(), nullable=False),
+        pa.field("text", pa.large_string(), nullable=False),
+        pa.field("other", pa.large_string()),
+    ]
+)
+"""One input of a classifier: an example under one order and draw, `both`: its other input shuffled too."""
+
+TEXT_ROWS = pa.schema(
+    [
+        pa.field("row", pa.int64(), nullable=False),
+        pa.field("ids", pa.list_(pa.int32()), nullable=False),
+        pa.field("types", pa.list_(pa.int8()), nullable=False),
+    ]
+)
+"""One distinct input of a classifier: piece ids with specials, and which of two texts each piece belongs to."""
+
+WORD_ROWS = pa.schema(
+    [
+        *TEXT_ROWS,
+        pa.field("side", pa.list_(pa.int8()), nullable=False),
+        pa.field("word", pa.list_(pa.int16()), nullable=False),
+    ]
+)
+"""A TEXT_ROWS row with, per piece, its text (0 or 1, as the model reads them; -1: a special piece) and the number of
+its space-separated word there."""
+
+TEXT_LINKS = pa.schema(
+    [
+        pa.field("item_id", pa.uint64(), nullable=False),
+        pa.field("row", pa.int64()),
+        pa.field("n_pieces", pa.int32(), nullable=False),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""Which row answers an item; `row` is null and `reason` set when it is skipped."""
+
+LOGITS = pa.schema(
+    [
+        pa.field("row", pa.int64(), nullable=False),
+        pa.field("logits", pa.list_(pa.float32()), nullable=False),
+        pa.field("failed", pa.string()),
+    ]
+)
+"""One row's logits, in the order of the bundle's labels; empty when it failed."""
+
+ATTENDED = pa.schema(
+    [
+        *LOGITS,
+        pa.field("from_word", pa.list_(pa.int16()), nullable=False),
+        pa.field("to_word", pa.list_(pa.int16()), nullable=False),
+        pa.field("weight", pa.list_(pa.float32()), nullable=False),
+    ]
+)
+"""One row's logits, and head after head its strongest links from a word of one text to a word of the other:
+`LINKS_PER_HEAD` of each (`evaluator.score.attend`), strongest first, -1 where there are fewer."""
+
 OUTCOMES = pa.schema(
     [
         pa.field("model", pa.string(), nullable=False),
@@ -132,3 +210,27 @@ OUTCOMES = pa.schema(
 """One item under one model. `text` is what the model saw, the target written as ⟨mask⟩ (once, whatever its pieces);
 `correct*` are null unless status is scored; `complete`: every cell of the base item was scored by every model, so it
 counts in the cells."""
+
+TEXT_OUTCOMES = pa.schema(
+    [
+        pa.field("model", pa.string(), nullable=False),
+        pa.field("precision", pa.string(), nullable=False),
+        pa.field("example", pa.int32(), nullable=False),
+        pa.field("condition", pa.string(), nullable=False),
+        pa.field("both", pa.bool_(), nullable=False),
+        pa.field("draw", pa.int16(), nullable=False),
+        pa.field("text", pa.large_string(), nullable=False),
+        pa.field("other", pa.large_string()),
+        pa.field("label", pa.string(), nullable=False),
+        pa.field("predicted", pa.string()),
+        pa.field("p_predicted", pa.float64()),
+        pa.field("p_label", pa.float64()),
+        pa.field("value", pa.float64()),
+        pa.field("correct", pa.bool_()),
+        pa.field("dev_r", pa.bool_(), nullable=False),
+        pa.field("status", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""One input of a classifier under one model: what it was given, what it said. `value` is the number that a model of one
+label predicts, else null; `dev_r`: its example is among those that the model gets right unshuffled, balanced."""

@@ -17,6 +17,7 @@ from evaluator.store.location import Location
 FINGERPRINT = b"morphorder.fingerprint"
 ROWS = b"morphorder.rows"
 CHECKSUM = b"morphorder.crc32"
+MADE_BY = b"morphorder.made_by"
 _MARK = b"crc32:"
 _ZEROS = b"00000000"
 
@@ -33,11 +34,11 @@ class ShardSet:
     def name(self, shard: int) -> str:
         return f"{self.prefix}-{shard:05d}.arrow"
 
-    def write(self, shard: int, table: pa.Table) -> None:
-        """Writes one shard, all or nothing. Columns must equal the declared schema."""
+    def write(self, shard: int, table: pa.Table, made_by: str = "") -> None:
+        """Writes one shard, all or nothing. Columns must equal the declared schema; `made_by` is kept as a remark."""
         if table.schema.remove_metadata() != self.schema:
             raise AssertionError(f"{self.prefix}: columns differ from the declared schema:\n{table.schema}")
-        marks = {FINGERPRINT: self.fingerprint.encode(), ROWS: str(table.num_rows).encode()}
+        marks = {FINGERPRINT: self.fingerprint.encode(), ROWS: str(table.num_rows).encode(), MADE_BY: made_by.encode()}
         self.location.write(self.name(shard), arrow_bytes(table, marks))
 
     def read(self, shard: int) -> pa.Table:
@@ -67,6 +68,14 @@ class ShardSet:
         except StoreError:
             return False
         return True
+
+    def made_by(self, shard: int) -> str:
+        """The remark a shard was written with; empty where it has none, or cannot be read."""
+        try:
+            schema = pa.ipc.open_file(self.location.read(self.name(shard))).schema
+        except (pa.ArrowInvalid, StoreError):
+            return ""
+        return str((schema.metadata or {}).get(MADE_BY, b"").decode())
 
     def are_done(self, shards: int) -> bool:
         """Whether shards 0 … shards - 1 are all done."""

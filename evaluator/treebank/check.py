@@ -182,13 +182,14 @@ def check(
     try:
         reports = check_files(files)
     except UserError as error:
-        _say(str(error), err=True)
+        _say(json.dumps(error.as_dict(), ensure_ascii=False) if as_json else str(error), err=not as_json)
         raise typer.Exit(error.exit_code) from None
+    failed = [report for report in reports if not report.is_fine or (strict and report.issues)]
     if as_json:
-        _say(json.dumps({"files": [report.as_dict() for report in reports]}, ensure_ascii=False, indent=1))
+        answer = {"ok": not failed, "files": [report.as_dict() for report in reports]}
+        _say(json.dumps(answer, ensure_ascii=False, indent=1))
     else:
         _say("\n".join(render(report) for report in reports))
-    failed = [report for report in reports if not report.is_fine or (strict and report.issues)]
     for report in failed:
         _say(f"{report.path}: {_verdict(report)}", err=True)
     if failed:

@@ -39,6 +39,7 @@ def test_peers_agree_with_torch(work: str) -> None:
         assert way["items_per_s"] > 0
         assert 0 <= way["padding_share"] < 1
         assert way["ours_over_this"] > 0
+    assert said["ceiling_items_per_s"] > 0
     assert said["agreement"]["agree"]
     assert said["agreement"]["rows"] == said["rows"]["rows"] == 24
 

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("ray", reason="needs ray: pip install 'morphorder[cluster]'")
@@ -21,7 +22,7 @@ from evaluator.score.bundle import Bundle
 from evaluator.stages.run import RunResult, run_all
 from evaluator.store import schemas
 from evaluator.store.location import Location
-from evaluator.store.shards import ShardSet
+from evaluator.store.shards import MADE_BY, ShardSet
 from tests.cluster.small import write_treebank
 from tests.fake_bundle import make_fake_bundle
 
@@ -54,11 +55,10 @@ def test_report_is_that_of_a_local_run(actors: int, fake: tuple[Path, Bundle], t
     assert _run(tmp_path, "ray", [fake[0]], "ray", min_actors=actors, max_actors=actors).complete
     assert _run(tmp_path, "local", [fake[0]], "local").complete
     assert _told(tmp_path / "ray") == _told(tmp_path / "local")
-    (noted,) = (tmp_path / "ray" / "scored").rglob("workers.json")
-    shards = json.loads(noted.read_bytes())["shards"]
-    assert len(shards) == len(_scored(tmp_path / "ray"))
-    worker = {"provider": "CPUExecutionProvider", "worker": f"{socket.gethostname()} 1 CPU"}
-    assert list(shards.values()) == [worker] * len(shards)
+    marks = {
+        pa.ipc.open_file(path).schema.metadata[MADE_BY].decode() for path in (tmp_path / "ray").glob("scored/*/*.arrow")
+    }
+    assert marks == {f"CPUExecutionProvider on {socket.gethostname()} 1 CPU"}
 
 
 @pytest.mark.ray

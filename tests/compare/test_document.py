@@ -1,7 +1,7 @@
 """U11: a run against itself differs nowhere; row order changes nothing; other items are counted or refused."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ def test_a_run_against_itself_differs_nowhere(baseline: Compared) -> None:
     for row in pair["cells"]:
         assert (row["delta"], row["p"], row["p_holm"], row["only_a"], row["only_b"]) == (0.0, 1.0, 1.0, 0, 0)
         assert row["decision"] == "undetected" and 0 < row["could_see"] <= 1
-        assert row["delta_S"] in (None, 0.0) and row["delta_I"] in (None, 0.0)
+        assert all(row[key] in (None, 0.0) for key in ("delta_S", "delta_I", "delta_I_logp"))
     assert any(row["delta_S"] == 0.0 for row in pair["cells"])
     assert pair["examples"] == [] and document["settings"] == []
     assert pair["items"]["shared"] == baseline.outcomes.num_rows and pair["items"]["share"] == 1.0
@@ -63,6 +63,46 @@ def test_differences_and_flips_are_counted_as_by_hand(baseline: Compared, worse:
         assert (row["n"], row["only_a"], row["only_b"]) == tuple(c[row["group"]] for c in (n, only_a, only_b))
     lost = next(c for c in pair["cells"] if (c["language"], c["condition"], c["lemma"]) == ("de", "orig", False))
     assert lost["decision"] == "lower" and lost["top1_b"] == 0.0 and lost["could_see"] is None
+
+
+def test_interaction_in_log_probability_is_compared_as_by_hand(baseline: Compared, worse: Compared) -> None:
+    """Each side's mean contrast, item by item; the interval against the normal one of the paired differences."""
+    rng = np.random.default_rng(11)
+    noise = [None if v is None else v - float(rng.exponential(1.0)) for v in baseline.outcomes["gold_logp"].to_pylist()]
+    other = altered(worse, gold_logp=noise)
+    [pair] = compare_runs([baseline, other])["pairs"]
+    means, by_item = {}, {}
+    for side, run in (("a", baseline), ("b", other)):
+        logp: dict[tuple[object, ...], list[float]] = defaultdict(list)
+        for row in run.outcomes.to_pylist():
+            if row["complete"]:
+                logp[row["treebank"], row["base_id"], row["condition"], row["lemma"]].append(row["gold_logp"])
+        at = {key: float(np.mean(values)) for key, values in logp.items()}
+        for cell in (c for c in pair["cells"] if c["condition"] != "orig" and not c["lemma"]):
+            name = cell["treebank"], cell["condition"]
+            bases = sorted({key[1] for key in at if key[0] == cell["treebank"]}, key=str)
+            four = (
+                ("orig", False, 1),
+                (cell["condition"], False, -1),
+                ("orig", True, -1),
+                (cell["condition"], True, 1),
+            )
+            found = [sum(sign * at[cell["treebank"], base, c, lemma] for c, lemma, sign in four) for base in bases]
+            means[side, name], by_item[side, name] = float(np.mean(found)), np.array(found)
+    assert len(means) == 2 * 2 * 2
+    for cell in pair["cells"]:
+        if cell["condition"] == "orig" or cell["lemma"]:
+            assert cell["delta_I_logp"] is None
+            continue
+        name = cell["treebank"], cell["condition"]
+        assert cell["I_logp_a"] == pytest.approx(means["a", name]) and cell["I_logp_b"] == pytest.approx(
+            means["b", name]
+        )
+        assert cell["delta_I_logp"] == pytest.approx(means["b", name] - means["a", name])
+        differences = by_item["b", name] - by_item["a", name]
+        half = 1.96 * differences.std(ddof=1) / len(differences) ** 0.5
+        low, high = cell["delta_I_logp_ci"]
+        assert low <= cell["delta_I_logp"] <= high and high - low == pytest.approx(2 * half, rel=0.25, abs=1e-6)
 
 
 def test_holm_is_over_every_cell_shown(baseline: Compared, worse: Compared) -> None:

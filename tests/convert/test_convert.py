@@ -5,6 +5,8 @@ import io
 import json
 import os
 import re
+import shutil
+import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from evaluator.frames import COLUMNS, load_report
 from evaluator.report.document import canonical_json
 from evaluator.store.shards import parquet_bytes
 from tests.report.synthetic import Run, make_run
+
+VALIDATOR = os.environ.get("MORPHORDER_EEE") or shutil.which("every_eval_ever")
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +60,16 @@ def test_their_schemas_accept_records_and_items(eee: dict[str, bytes]) -> None:
                 schema("instance_level_eval").validate(json.loads(line))
         else:
             schema("eval").validate(json.loads(content))
+
+
+@pytest.mark.skipif(VALIDATOR is None, reason="no every_eval_ever here: set MORPHORDER_EEE to its command")
+def test_their_validator_accepts_the_files(eee: dict[str, bytes], tmp_path: Path) -> None:
+    for name, content in eee.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    done = subprocess.run([str(VALIDATOR), "validate", *eee], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "4 passed" in done.stdout
 
 
 def test_records_and_items_belong_together(run: Run, eee: dict[str, bytes]) -> None:

@@ -230,7 +230,7 @@ def test_wrong_models_are_refused(checkpoint: Checkpoint, tmp_path: Path) -> Non
         with quiet():
             model.save_pretrained(tmp_path / name)
         tokenizer.save_pretrained(tmp_path / name)
-        _refused(tmp_path / name, tmp_path / "out", says)
+        _refused(tmp_path / name, tmp_path / "out", says, task="fill-mask")
 
 
 def test_tokenizer_larger_than_the_model_is_refused(tmp_path: Path) -> None:

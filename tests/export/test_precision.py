@@ -57,10 +57,11 @@ def test_int8_is_measured_and_gated(checkpoint: Checkpoint, tmp_path: Path, monk
     assert "\n" not in str(caught.value) and not (tmp_path / "out").exists()
     forced = build_bundle(checkpoint("bert"), tmp_path / "out", precision="int8", force=True)
     assert forced.parity["agreement"]["acceptable"] is False
-    assert forced.parity["agreement"]["variant"] == "int8 with fp32 projection"
+    assert forced.parity["agreement"]["variant"] == "int8 with fp32 projection and contractions"
     graph = load_graph(tmp_path / "out/model.onnx").graph
     assert [n.op_type for n in graph.node if "morphorder/projected" in n.output] == ["Gemm"]
-    assert sum(t.data_type == TensorProto.UINT8 and len(t.dims) == 2 for t in graph.initializer) >= 8
+    quantised = [t.dims for t in graph.initializer if t.data_type == TensorProto.INT8 and len(t.dims) == 2]
+    assert len(quantised) >= 8 and all(inner <= columns for inner, columns in quantised)
 
 
 @pytest.mark.parametrize("kind", ["bert", "rembert"])
@@ -83,7 +84,10 @@ def test_int8_projection_variants_answer_like_fp32(
     work = tmp_path / "work"
     work.mkdir()
     reference = Session(folder / "model.onnx", threads=1).run(feeds)
+    products = []
     for _, path in precision.to_int8(folder / "model.onnx", work):
+        products.append(sum(n.op_type == "MatMulIntegerToFloat" for n in load_graph(path).graph.node))
         other = Session(path, threads=1).run(feeds)
         assert np.abs(reference["gold_logp"] - other["gold_logp"]).mean() < 0.5
         np.testing.assert_allclose(np.exp(other["gold_logp"]).sum(), 1, atol=1e-4)
+    assert products[0] == products[1] + 1 > products[2] + 1

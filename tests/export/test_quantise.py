@@ -28,7 +28,7 @@ def test_same_as_the_quantiser_of_onnxruntime_column_by_column() -> None:
     weight = np.random.default_rng(1).standard_normal((33, 9)).astype(np.float32)
     made = quantise_columns(weight)
     for column in range(9):
-        zero, scale, values = quantize_data(weight[:, column], QuantType.QUInt8.tensor_type, False)[-3:]
+        zero, scale, values = quantize_data(weight[:, column], QuantType.QInt8.tensor_type, False)[-3:]
         assert np.isclose(float(np.ravel(scale)[0]), made.scale[column], rtol=1e-6)
         assert int(np.ravel(zero)[0]) == made.zero[column]
         assert np.abs(np.ravel(values).astype(int) - made.weight[:, column].astype(int)).max() <= 1

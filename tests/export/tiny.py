@@ -7,7 +7,12 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast
+from transformers import (
+    AutoConfig,
+    AutoModelForMaskedLM,
+    AutoModelForSequenceClassification,
+    PreTrainedTokenizerFast,
+)
 
 from export.convert import quiet
 from export.sentences import SENTENCES
@@ -83,6 +88,7 @@ def _trained(kind: str) -> tuple[str, dict[str, str]]:
     first, last = names.get("cls", "<s>"), names.get("sep", "</s>")
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{first} $A {last}",
+        pair=f"{first} $A {last} {last} $B {last}" if first == "<s>" else f"{first} $A {last} $B:1 {last}:1",
         special_tokens=[(first, tokenizer.token_to_id(first)), (last, tokenizer.token_to_id(last))],
     )
     roles = {"mask_token": "mask", "pad_token": "pad", "unk_token": "unk"}
@@ -123,6 +129,23 @@ def make_model(kind: str, tokenizer: PreTrainedTokenizerFast, **settings: Any) -
             elif parameter.ndim == 2:
                 parameter.mul_(4)
     return model
+
+
+def save_classifier(kind: str, folder: Path, labels: tuple[str, ...], **settings: Any) -> Path:
+    """Folder of a saved tiny classifier with its tokenizer; its logits spread, so that classes differ."""
+    tokenizer = train_tokenizer(FAMILIES[kind].tokenizer)
+    body = make_model(kind, tokenizer, num_labels=len(labels), id2label=dict(enumerate(labels)), **settings)
+    with quiet():
+        model = AutoModelForSequenceClassification.from_config(body.config).eval()
+        model.load_state_dict(body.state_dict(), strict=False)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "classifier" in name or "pooler" in name:
+                parameter.normal_(0, 1)
+    tokenizer.model_max_length = settings.get("max_position_embeddings", tokenizer.model_max_length)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
 def save_checkpoint(kind: str, folder: Path, **settings: Any) -> Path:

@@ -4,8 +4,12 @@ import csv
 import io
 import json
 import re
+import shutil
+import subprocess
+import tomllib
 from collections import Counter
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -18,6 +22,7 @@ from evaluator.report import render_report, summary_lines, tables, terminal_tabl
 from evaluator.report.document import DOSE_ORDER, open_document, report_schema, slugs
 from evaluator.report.formats import number, p_value
 from evaluator.report.render import all_tables
+from evaluator.report.settings import settings_toml
 from evaluator.report.table_formats import table_csv, table_html, table_markdown, table_tex
 from tests.report.synthetic import Run
 
@@ -103,7 +108,7 @@ def test_latex_has_a_row_per_cell_and_balances(run: Run, files: dict[str, bytes]
     assert body.splitlines()[0].startswith("% ")
     assert body.count(r"\\") - 1 == len(run.report["cells"])
     for name, content in [*files.items(), *evil_files.items()]:
-        if not name.endswith(".tex"):
+        if not name.endswith(".tex") or name == "tables/preamble.tex":
             continue
         written = content.decode()
         lines = [line for line in written.splitlines() if not line.startswith("%")]
@@ -111,7 +116,7 @@ def test_latex_has_a_row_per_cell_and_balances(run: Run, files: dict[str, bytes]
         assert bare.count("{") == bare.count("}"), name
         assert bare.count("$") % 2 == 0 and "#" not in bare and "%" not in bare, name
         columns = len(re.sub(r".*tabular\}\{|\}.*", "", lines[0]))
-        rows = [re.sub(r"\\&", "", line) for line in lines if line.endswith(r"\\") or line.endswith(r"\\ \hline")]
+        rows = [re.sub(r"\\&", "", line) for line in lines if line.endswith(r"\\") or line.endswith(r"\\ \midrule")]
         assert {row.count("&") for row in rows} == {columns - 1}, name
         assert not re.search("[\u0250-\U0010ffff]", "".join(lines)), name
 
@@ -162,3 +167,34 @@ def test_the_ending_of_a_run_fits_ten_lines(run: Run) -> None:
     assert len(lines) == 10 and lines[-1] == "report: runs/a/report/report.html"
     assert "7 more" in lines[-3] and "scored" in lines[-2]
     assert terminal_table(run.report).row_count == 14
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX here")
+def test_latex_compiles(files: dict[str, bytes], evil_files: dict[str, bytes], tmp_path: Path) -> None:
+    for side, written in (("plain", files), ("evil", evil_files)):
+        folder = tmp_path / side
+        (folder / "tables").mkdir(parents=True)
+        tables = [name for name in written if name.endswith(".tex")]
+        for name in tables:
+            (folder / name).write_bytes(written[name])
+        inputs = "\n\n".join(f"\\input{{{name}}}" for name in tables if name != "tables/preamble.tex")
+        (folder / "all.tex").write_text(
+            "\\documentclass{article}\n\\input{tables/preamble}\n\\begin{document}\n" + inputs + "\n\\end{document}\n"
+        )
+        command = ["pdflatex", "-interaction=batchmode", "-halt-on-error", "all.tex"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (folder / "all.log").read_text(encoding="latin-1")[-2000:]
+        log = (folder / "all.log").read_text(encoding="latin-1")
+        assert "Missing character" not in log and "undefined" not in log
+
+
+def test_the_settings_read_back(files: dict[str, bytes], run: Run) -> None:
+    assert tomllib.loads(files["run.toml"].decode()) == run.report["manifest"]["config"]
+    evil = {
+        "a": 'x"\\\n\x7f\u2028',
+        "t": [{"p": "ü", "n": None}, {"p": "", "n": 1}],
+        "e": [],
+        "g": {"k": 0.5, "b": True},
+    }
+    kept = {**evil, "t": [{"p": "ü"}, {"p": "", "n": 1}]}
+    assert tomllib.loads(settings_toml(evil).decode()) == kept

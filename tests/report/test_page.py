@@ -6,7 +6,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from importlib import resources
+from typing import Any
 
 import html5lib
 import pytest
@@ -53,12 +53,12 @@ def test_the_page_loads_nothing(files: dict[str, bytes], tree: ET.Element) -> No
         href = next((value for name, value in element.attrib.items() if name.endswith("href")), "")
         assert element.tag == HTML + "a" or not href
         if href and not href.startswith("#"):
-            assert href in files or href == "outcomes.parquet", href
+            assert href in files or href in ("outcomes.parquet", "cells.parquet"), href
         if href.startswith("#"):
             assert href[1:] in ids(tree), href
     assert not re.search(rb"@import|url\((?!#)", files["report.html"])
     policy = next(m.attrib["content"] for m in each(tree, "meta") if m.attrib.get("http-equiv"))
-    script = resources.files("evaluator.report").joinpath("page.js").read_bytes()
+    script = re.findall(rb"<script>(.*?)</script>", files["report.html"], re.DOTALL)[0]
     assert len(script) <= 10_000 and b"innerHTML" not in script and b"fetch(" not in script
     assert policy.startswith("default-src 'none'; ")
     assert base64.b64encode(hashlib.sha256(script).digest()).decode() in policy
@@ -108,6 +108,14 @@ def test_each_line_is_the_text_the_model_saw(run: Run, tree: ET.Element) -> None
     assert {"ar", "he", "zh", "ja", "hi", "de", "ru"} == languages
 
 
+def spelt(line: dict[str, Any], words: list[str]) -> str:
+    """The text of a packed line."""
+    words = line.get("w", words)
+    gaps = ["" if gap == "0" else gap for gap in line["s"]]
+    order = line.get("u", range(len(words)))
+    return "".join(gap + words[unit] for gap, unit in zip(gaps, order, strict=False)) + gaps[-1]
+
+
 def test_the_embedded_examples_match_the_cards(tree: ET.Element, run: Run) -> None:
     data = json.loads("".join(next(s for s in each(tree, "script") if s.attrib.get("id") == "data").itertext()))
     cards = [article.attrib["id"] for article in each(tree, "article")]
@@ -115,7 +123,9 @@ def test_the_embedded_examples_match_the_cards(tree: ET.Element, run: Run) -> No
     rows = {(r["model"], r["item_id"]): r for r in run.outcomes.to_pylist()}
     for example in data:
         row = rows[example["m"], int(example["id"].split("-")[1], 16)]
-        assert "".join(example["b"]["t"]) == row["text"]
+        assert spelt(example["b"], example["w"]) == row["text"]
+        assert spelt(example["a"], example["w"]) in {r["text"] for r in rows.values() if r["base_id"] == row["base_id"]}
+        assert example["h"][0] == -1 and len(example["h"]) == len(example["e"]) == row["n_units"]
         assert example["o"] in ("kept", "gained") if row["correct1"] else example["o"] in ("lost", "missed")
         gold = [column["g"] for column in example["q"] if column["h"] == example["c"]]
         assert len(gold) == 1

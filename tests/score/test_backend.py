@@ -242,3 +242,30 @@ def test_bound_outputs_are_the_plain_ones_on_mixed_shapes(fake: GetFake) -> None
         bound, plain = session.run(*feeds), session.run_plainly(*feeds)
         for name in backend.OUTPUTS:
             np.testing.assert_array_equal(getattr(bound, name), getattr(plain, name))
+
+
+@pytest.mark.parametrize(
+    ("flags", "refused"), [("avx2 avx512f", True), ("avx2 avx_vnni", False), ("avx512_vnni", False)]
+)
+def test_int8_only_where_products_do_not_saturate(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str, refused: bool
+) -> None:
+    facts = tmp_path / "cpuinfo"
+    facts.write_text(f"processor : 0\nflags : fpu {flags}\n")
+    monkeypatch.setattr(backend, "CPU_FACTS", facts)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    Session(folder, read_bundle(folder))
+    describe(folder, precision="int8")
+    if refused:
+        with pytest.raises(UserError, match=r"has no VNNI.*fp32") as error:
+            Session(folder, read_bundle(folder))
+        assert error.value.exit_code == 2
+    else:
+        Session(folder, read_bundle(folder))
+
+
+def test_processors_of_which_nothing_is_known_are_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(backend, "CPU_FACTS", tmp_path / "none")
+    assert not backend.saturates_int8()
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert not backend.saturates_int8()

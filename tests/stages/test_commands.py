@@ -138,6 +138,16 @@ def test_show(finished: tuple[Path, object]) -> None:
     assert wrong + right == json.loads(in_process("show", run, "-m", "alpha", "--json"))["found"]
 
 
+@pytest.mark.usefixtures("finished")
+def test_show_flipped_is_right_in_orig_and_wrong_here(finished: tuple[Path, object]) -> None:
+    run = str(finished[0] / "run")
+    everything = json.loads(in_process("show", run, "-m", "alpha", "--json", "--limit", "100000"))["items"]
+    right = {(i["base_id"], i["lemma"]) for i in everything if i["condition"] == "orig" and i["correct1"]}
+    expected = [i["item_id"] for i in everything if not i["correct1"] and (i["base_id"], i["lemma"]) in right]
+    shown = json.loads(in_process("show", run, "-m", "alpha", "--flipped", "--json", "--limit", "100000"))["items"]
+    assert [i["item_id"] for i in shown] == expected
+
+
 def test_dry_run_writes_nothing(finished: tuple[Path, object]) -> None:
     root, _ = finished
     out = root / "planned"
@@ -175,6 +185,7 @@ def test_plan_of_a_gpu_run_is_made_without_a_gpu(finished: tuple[Path, object], 
 def test_doctor_says_all_in_one_object() -> None:
     result = CliRunner().invoke(cli.app, ["doctor", "--json"], catch_exceptions=False)
     said = json.loads(result.stdout)
-    assert said["ok"] == (not said["problems"]) == (result.exit_code == 0)
-    assert "CPUExecutionProvider" in said["providers"] or said["problems"]
+    assert (said["ok"], said["problems"], result.exit_code) == (True, [], 0)
+    assert set(said["rows_per_s"]) == {"wordpiece", "unigram"} and min(said["rows_per_s"].values()) > 0
+    assert "CPUExecutionProvider" in said["providers"]
     assert "local" in said["engines"]

@@ -111,19 +111,6 @@ def test_damaged_file_is_made_again(config: GetConfig, damage: str) -> None:
         assert path.read_bytes() == content
 
 
-def test_who_scored_a_shard_is_noted_and_stays_noted(config: GetConfig) -> None:
-    folder = Path(run_all(config(), QUIET).folder)
-    (path,) = folder.glob("scored/*/workers.json")
-    noted = json.loads(path.read_bytes())
-    assert noted["shards"]["0"] == {"provider": "CPUExecutionProvider", "worker": "local"}
-    noted["shards"]["0"]["worker"] = "node1 GPU 3"
-    path.write_text(json.dumps(noted))
-    (path.parent / "part-00001.arrow").unlink()
-    assert run_all(config(), QUIET).complete
-    assert json.loads(path.read_bytes()) == noted
-    assert len(noted["shards"]) == len(list(path.parent.glob("*.arrow")))
-
-
 def test_answers_of_other_shards_are_not_taken(config: GetConfig) -> None:
     """Rows encoded again with other boundaries: the answers scored before stand in shards of the same names."""
     before = run_all(config(), QUIET)

@@ -18,10 +18,21 @@ def test_no_dictionaries(name: str) -> None:
     assert not [f.name for f in DECLARED[name] for k in kinds(f.type) if pa.types.is_dictionary(k)]
 
 
-@pytest.mark.parametrize("name", ["SENTENCES", "OUTCOMES"])
+@pytest.mark.parametrize("name", ["SENTENCES", "OUTCOMES", "EXAMPLES", "TEXT_ITEMS", "TEXT_OUTCOMES"])
 def test_text_has_64_bit_offsets(name: str) -> None:
     assert pa.types.is_large_string(DECLARED[name].field("text").type)
 
 
 def test_every_table_is_declared() -> None:
-    assert set(DECLARED) == {"SENTENCES", "ITEMS", "ROWS", "LINKS", "SCORED", "OUTCOMES"}
+    masked = {"SENTENCES", "ITEMS", "ROWS", "LINKS", "SCORED", "OUTCOMES"}
+    whole_texts = {
+        "EXAMPLES",
+        "TEXT_ITEMS",
+        "TEXT_ROWS",
+        "WORD_ROWS",
+        "TEXT_LINKS",
+        "LOGITS",
+        "ATTENDED",
+        "TEXT_OUTCOMES",
+    }
+    assert set(DECLARED) == masked | whole_texts

@@ -21,6 +21,7 @@ def run(*arguments: str | Path) -> tuple[int, str, str]:
 
 def test_json_holds_the_counts_of_each_file(treebank_data: Path) -> None:
     code, out, err = run("--json", treebank_data / "range.conllu", treebank_data / "id_gap.conllu")
+    assert json.loads(out)["ok"] is False
     sound, damaged = json.loads(out)["files"]
     keys = ("sentences", "bad_sentences", "words", "ranges", "empty", "units")
     assert [sound[key] for key in keys] == [3, 0, 8, 1, 0, 7]
@@ -85,6 +86,9 @@ def test_mistakes_exit_2_with_one_line_and_no_answer(tmp_path: Path) -> None:
         code, out, err = run(path)
         assert (code, out) == (2, "")
         assert err.startswith(f"{path}: ") and err.count("\n") == 1
+        code, out, err = run(path, "--json")
+        said = json.loads(out)
+        assert (code, err, said["ok"], said["error"]["where"]) == (2, "", False, str(path))
 
 
 def test_text_names_each_issue_by_path_and_line(treebank_data: Path) -> None:
