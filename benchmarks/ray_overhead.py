@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-os.environ.setdefault("RAY_worker_niceness", "0")  # Ray has 15: no match for processes of no niceness
+os.environ["RAY_worker_niceness"] = str(os.nice(0))  # that of the processes; Ray's own is 15
 
 import pyarrow as pa
 import ray
