@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-os.environ["RAY_worker_niceness"] = str(os.nice(0))  # that of the processes; Ray's own is 15
+os.environ.update(RAY_worker_niceness=str(os.nice(0)))  # that of the processes; Ray's own is 15
 
 import pyarrow as pa
 import ray
