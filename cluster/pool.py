@@ -80,9 +80,6 @@ def run_pass(
     context.enable_progress_bars = False
     context.max_errored_blocks = deaths
     context.execution_options.preserve_order = False
-    context.execution_options.actor_locality_enabled = (
-        False  # a task is a few bytes: where they lie is not worth asking
-    )
     for name, level in LOGGERS.items():
         logging.getLogger(name).setLevel(level)
     for batch in _watched(scored, pool.stall_timeout_s):

@@ -28,12 +28,12 @@ class Location:
 
     @classmethod
     def of(cls, place: "str | Path | Location") -> "Location":
-        """The location of a path or URI; local paths become absolute."""
+        """The location of a path or URI; local paths become absolute, `~` the home folder."""
         if isinstance(place, Location):
             return place
         text = str(place)
         if "://" not in text:
-            return cls(str(Path(text).absolute()))
+            return cls(str(Path(text).expanduser().absolute()))
         place, mark, query = text.partition("?")
         return cls(f"{place.rstrip('/')}{mark}{query}")
 

@@ -11,7 +11,7 @@ from evaluator.score.shard import ScoreSettings
 from evaluator.store import schemas
 from evaluator.store.location import Location
 from evaluator.store.run import write_stage
-from evaluator.store.shards import ShardSet
+from evaluator.store.shards import ShardSet, arrow_bytes
 
 POISON = 90
 """A piece id that rows hold only where they are told to."""
@@ -55,12 +55,12 @@ def make_job(
 
 
 def local_answers(job: ScoreJob, place: Path, shards: int) -> list[bytes]:
-    """The bytes of each scored shard of an undisturbed local run."""
+    """The same of an undisturbed local run."""
     away = ShardSet(Location.of(place), job.scored.prefix, job.scored.schema, job.scored.fingerprint)
     list(run_local(ScoreJob(job.bundle, job.rows, away, job.settings, job.provider, 1), range(shards), {}))
     return answers(away, shards)
 
 
 def answers(scored: ShardSet, shards: int) -> list[bytes]:
-    """The bytes of each scored shard."""
-    return [scored.location.read(scored.name(s)).to_pybytes() for s in range(shards)]
+    """The bytes of each scored shard, but for the remark on who scored it."""
+    return [arrow_bytes(scored.read(s), {}) for s in range(shards)]

@@ -108,3 +108,9 @@ def test_fingerprint_depends_on_content_not_on_key_order() -> None:
 def test_place_that_no_file_system_opens(uri: str) -> None:
     with pytest.raises(StoreError, match="cannot open"):
         Location.of(uri).names()
+
+
+def test_home_folder_is_meant_by_a_tilde(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A job's run folder below it: taken literally, it would go with the job's own folder, and nothing be kept."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Location.of("~/morphorder-runs/run").text == str(tmp_path / "morphorder-runs" / "run")
