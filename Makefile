@@ -2,11 +2,19 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PIP = -m pip install --quiet --disable-pip-version-check
 USE = .venv/bin
 DEV = .venv-dev/bin
+LANGUAGE ?= en
 
-.PHONY: demo check test test-ray format wheel clean
+.PHONY: demo cloze check test test-ray format wheel clean
 
 demo: .venv/ready
 	$(USE)/morphorder run --out morphorder-run
+
+# make cloze TREEBANKS="UD_English-EWT UD_English-PUD" UNIMORPH=eng.tsv CORPUS=en.txt.xz
+cloze: demo
+	$(USE)/morphorder cloze build $(TREEBANKS:%=--treebank %) --unimorph $(UNIMORPH) --corpus $(CORPUS) --out morphorder-cloze
+	$(USE)/morphorder cloze audit morphorder-cloze:$(LANGUAGE)
+	$(USE)/morphorder cloze run morphorder-cloze:$(LANGUAGE) --out morphorder-run/cloze/$(LANGUAGE)
+	$(USE)/morphorder report morphorder-run
 
 check: .venv-dev/ready
 	$(DEV)/ruff format --check .
