@@ -24,6 +24,9 @@ from evaluator.types import Condition
 CONDITIONS: tuple[str, ...] = get_args(Condition)
 UPOS = ("NOUN", "VERB", "ADJ", "ADV", "PROPN")
 DEPRELS = tuple(f"rel{i}" for i in range(30))
+FEATS = tuple(
+    f"Case=C{i % 7}|Gender=G{i % 3}|Number=N{i % 2}|Person=P{i % 4}|Tense=T{i % 5}|Voice=V{i % 11}" for i in range(400)
+)
 
 
 def main() -> int:
@@ -116,6 +119,9 @@ def _base_columns(rng: np.random.Generator, n: int, seeds: int, t: int) -> dict[
         ),
         "deprel": pa.DictionaryArray.from_arrays(
             pa.array(rng.integers(0, len(DEPRELS), n).astype(np.int32)), pa.array(DEPRELS)
+        ),
+        "feats": pa.DictionaryArray.from_arrays(
+            pa.array(rng.integers(0, len(FEATS), n).astype(np.int32)), pa.array(FEATS)
         ),
         "n_units": pa.array(rng.integers(5, 51, size=n).astype(np.int16)),
     }

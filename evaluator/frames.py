@@ -49,8 +49,8 @@ COLUMNS: dict[TableName, dict[str, str]] = {
         "masks_changed": "share of base items with another number of masks than without +L",
     },
     "breakdowns": {
-        "by": "property that groups the base items: upos, deprel, masks, length",
-        "group": "its value",
+        "by": "property that groups the base items: upos, deprel, feats, masks, length",
+        "group": "its value; of feats one Name=Value, a base item counting in every one that its word carries",
         **WHERE,
         **SHARES,
         "masks_changed": "share of the group with another number of masks under +L",

@@ -22,8 +22,9 @@ from scipy import stats
 Row = dict[str, Any]
 COLUMNS = [
     "model", "treebank", "language", "sent_id", "base_id", "item_id", "condition", "lemma", "seed", "draw", "upos",
-    "deprel", "n_units", "n_masks", "gold_logp", "correct1", "correct5", "status", "reason", "complete",
+    "deprel", "feats", "n_units", "n_masks", "gold_logp", "correct1", "correct5", "status", "reason", "complete",
 ]  # fmt: skip
+DIMENSIONS = ("upos", "deprel", "feats", "masks", "length")
 ROLES = ("orig", "c", "orig+L", "c+L")
 
 
@@ -192,7 +193,7 @@ def contrasts(t: Treebank, row: Row) -> None:
 
 def breakdowns(t: Treebank) -> dict[str, list[Row]]:
     if not t.complete:
-        return {"upos": [], "deprel": [], "masks": [], "length": []}
+        return {name: [] for name in DIMENSIONS}
     rows = t.rows.copy()
     edges = [(1, 9), (10, 14), (15, 19), (20, 29), (30, 39)]
     rows["length"] = rows["n_units"].map(lambda n: next((f"{a}-{b}" for a, b in edges if n <= b), "40+"))
@@ -204,9 +205,10 @@ def breakdowns(t: Treebank) -> dict[str, list[Row]]:
 
     rows["masks"] = [masks(m, b) for m, b in zip(rows["model"], rows["base_id"], strict=True)]
     out: dict[str, list[Row]] = {}
-    for dimension in ("upos", "deprel", "masks", "length"):
+    for dimension in DIMENSIONS:
         out[dimension] = []
-        for (model, condition, lemma, group), part in rows.groupby(["model", "condition", "lemma", dimension]):
+        members = one_row_a_feature(rows) if dimension == "feats" else rows
+        for (model, condition, lemma, group), part in members.groupby(["model", "condition", "lemma", dimension]):
             row: Row = {"model": model, "treebank": t.name, "language": t.language, "condition": condition}
             row |= {"lemma": lemma, "group": group, "n": part["base_id"].nunique()}
             for k in ("1", "5"):
@@ -220,6 +222,13 @@ def breakdowns(t: Treebank) -> dict[str, list[Row]]:
                 row["masks_changed"] = float(np.mean([x != y for x, y in pairs])) if both else None
             out[dimension].append(row)
     return out
+
+
+def one_row_a_feature(rows: pd.DataFrame) -> pd.DataFrame:
+    """Each row again for every feature of its word; a word without features has none."""
+    apart = rows.assign(feats=rows["feats"].str.split("|")).explode("feats")
+    apart = apart[apart["feats"].str.fullmatch(r"[A-Za-z][A-Za-z0-9]*(\[[a-z0-9]+\])?=[^=\s]+")]
+    return apart.drop_duplicates(["model", "item_id", "feats"])
 
 
 def draws(t: Treebank) -> list[Row]:
@@ -315,9 +324,7 @@ def expected(outcomes: Path, resamples: int, confidence: float, seed: int) -> tu
         "cells": [row for t in treebanks for row in cells(t)],
         "draws": [row for t in treebanks for row in draws(t)],
         "comparisons": [row for t in treebanks for row in comparisons(t)],
-        "breakdowns": {
-            name: [row for b in broken for row in b[name]] for name in ("upos", "deprel", "masks", "length")
-        },
+        "breakdowns": {name: [row for b in broken for row in b[name]] for name in DIMENSIONS},
         "counts": counts(frame, treebanks),
     }
     return found, problems

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from evaluator.errors import StoreError
 from evaluator.reduce.complete import filled_base_items, taking_part
-from evaluator.reduce.grid import Cell, Grid, coded, finite_or_nan, flags, grids, numbers
+from evaluator.reduce.grid import Cell, Coded, Grid, coded, finite_or_nan, flags, grids, numbers
 from evaluator.types import Bools, Float64s, Int16s, Int64s
 
 Int8s = npt.NDArray[np.int8]
@@ -48,6 +48,7 @@ class Block:
     seed: Int64s  # (base items,)
     upos: list[str]  # per base item
     deprel: list[str]  # per base item
+    feats: Coded  # per base item; the names are those of all treebanks
     n_units: Int64s  # (base items,)
     hit1: Int8s  # (models, slots, base items)
     hit5: Int8s  # (models, slots, base items)
@@ -97,7 +98,7 @@ def blocks(outcomes: pa.Table) -> Iterator[Block]:
     """
     scored = flags(outcomes, "scored")
     complete = numbers(outcomes, "complete") & scored
-    upos, deprel = coded(outcomes, "upos"), coded(outcomes, "deprel")
+    upos, deprel, feats = (coded(outcomes, name) for name in ("upos", "deprel", "feats"))
     values = {name: numbers(outcomes, name) for name in ("correct1", "correct5", "gold_logp", "n_masks")}
     base = {name: numbers(outcomes, name) for name in ("seed", "n_units")}
     for grid in grids(outcomes):
@@ -122,6 +123,7 @@ def blocks(outcomes: pa.Table) -> Iterator[Block]:
             seed=base["seed"][rows].astype(np.int64),
             upos=[upos.names[code] for code in upos.codes[rows]],
             deprel=[deprel.names[code] for code in deprel.codes[rows]],
+            feats=Coded(feats.codes[rows], feats.names),
             n_units=base["n_units"][rows].astype(np.int64),
             hit1=grid.scatter(values["correct1"].view(np.int8), fill=0)[at],
             hit5=grid.scatter(values["correct5"].view(np.int8), fill=0)[at],

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluator.reduce.block import Block, blocks
-from evaluator.reduce.breakdowns import block_breakdowns
+from evaluator.reduce.breakdowns import DIMENSIONS, block_breakdowns
 from evaluator.reduce.cells import Row, block_cells
 from evaluator.reduce.comparisons import block_comparisons
 from evaluator.reduce.draws import block_draws
@@ -15,7 +15,7 @@ from evaluator.reduce.paired import paired
 
 COLUMNS = (
     "model", "treebank", "language", "sent_id", "base_id", "condition", "lemma", "seed", "draw", "upos", "deprel",
-    "n_units", "n_masks", "gold_logp", "correct1", "correct5", "status", "reason", "complete",
+    "feats", "n_units", "n_masks", "gold_logp", "correct1", "correct5", "status", "reason", "complete",
 )  # fmt: skip
 """The columns of the outcomes that statistics read: enough to load for a new table from a finished run."""
 
@@ -31,7 +31,7 @@ def report_data(
     cells: list[Row] = []
     draws: list[Row] = []
     comparisons: list[Row] = []
-    breakdowns: dict[str, list[Row]] = {"upos": [], "deprel": [], "masks": [], "length": []}
+    breakdowns: dict[str, list[Row]] = {name: [] for name in DIMENSIONS}
     treebanks = _status_counts(outcomes)
     for block in blocks(outcomes):
         stats = paired(block, resamples=resamples, seed=seed)

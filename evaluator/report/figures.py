@@ -33,9 +33,15 @@ from evaluator.report.panels import (
     point,
     value_axis,
 )
-from evaluator.report.tables import is_many
+from evaluator.report.tables import OVERLAP, is_many
 
-GROUPS = {"upos": "part of speech", "deprel": "relation", "masks": "number of masks", "length": "length in units"}
+GROUPS = {
+    "upos": "part of speech",
+    "deprel": "relation",
+    "feats": "morphological feature",
+    "masks": "number of masks",
+    "length": "length in units",
+}
 """What F6 is drawn by."""
 MOST_GROUPS = 12
 """Groups of a panel; the rest is in the table."""
@@ -181,6 +187,7 @@ def groups(document: Document, by: str) -> Figure | None:
         f"hollow diamond under {condition_label(strongest or 'orig')}. {_sorting(by, len(total))}; groups under 30 "
         "items in grey with their n. Intervals are not adjusted for the number of groups."
     )
+    caption += f" {OVERLAP}" if by == "feats" else ""
     return Figure(f"f6-{by}", f"By {GROUPS[by]}", caption, "", chart, f"by-{by}")
 
 

@@ -65,7 +65,7 @@ def all_tables(document: Document, names: dict[str, str]) -> list[tables.Table]:
     found += [tables.languages(document)] if tables.has_language_table(document) else []
     found += [table for _, table in comparisons(document)]
     wanted = [name for name in document.conditions if name in ("orig", document.strongest())]
-    for by in ("upos", "deprel", "masks", "length"):
+    for by in figures.GROUPS:
         table = tables.breakdown(document, by, wanted)
         found += [table] if table.rows else []
     return found

@@ -14,6 +14,7 @@ from evaluator.report.words import reason
 FEW = "under 5 hits, or under a tenth of the original's, leave too little to lose"
 MANY_LANGUAGES = 12
 """Treebanks beyond which figures show a row per treebank instead of a panel."""
+OVERLAP = "A word counts in the group of each of its features, and in none when it has none."
 NOT_GIVEN = "not in the file of covariates"
 Kind = Literal["number", "count", "p", "text"]
 
@@ -248,7 +249,8 @@ def breakdown(document: Document, by: str, conditions: Sequence[str]) -> Table:
     order = {place: i for i, place in enumerate(_places(document))}
     labels = {(model, document.place(treebank)): i for (model, treebank), i in order.items()}
     rows.sort(key=lambda row: (labels.get((str(row[1][0].value), str(row[1][1].value)), 0), -row[0]))
-    return Table(f"by-{by}", f"A@1 by {by}, word forms.", tuple(columns), tuple(row for _, row in rows), stub=3)
+    caption = f"A@1 by {by}, word forms." + (f" {OVERLAP}" if by == "feats" else "")
+    return Table(f"by-{by}", caption, tuple(columns), tuple(row for _, row in rows), stub=3)
 
 
 def _places(document: Document) -> list[tuple[str, str]]:

@@ -121,3 +121,8 @@ def is_sound_feats(feats: str) -> bool:
         return True
     items = feats.split("|")
     return all(map(_SOUND_FEAT.fullmatch, items)) and len({item.partition("=")[0] for item in items}) == len(items)
+
+
+def features_of(feats: str) -> list[str]:
+    """The `Name=Value` items of FEATS as written, each once; none for `_`, and nothing of what is malformed."""
+    return [item for item in dict.fromkeys(feats.split("|")) if _SOUND_FEAT.fullmatch(item)]

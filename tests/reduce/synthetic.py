@@ -9,6 +9,11 @@ from evaluator.store.schemas import OUTCOMES
 
 UPOS = ("NOUN", "VERB", "ADJ", "PROPN")
 DEPRELS = ("nsubj", "obj", "root", "amod", "obl")
+FEATS = (
+    "_", "Case=Acc|Number=Plur", "Case=Nom|Number=Sing", "Gender=Fem,Masc|Number=Sing|Number[psor]=Plur", "Sing",
+    "Case=Acc|Case=Acc", "A=b=c|Number=Plur|",
+)  # fmt: skip
+"""Sound and malformed, as a treebank may have them."""
 
 
 def outcome(**values: Any) -> dict[str, Any]:
@@ -68,6 +73,7 @@ def run(
                                     "sent_id": f"s{s:05d}", "sentence": s, "base_id": base_id, "item_id": item,
                                     "condition": condition, "lemma": lemma, "seed": run_seed, "draw": draw,
                                     "upos": upos, "deprel": deprel, "n_units": 5 + (s * 7) % 45,
+                                    "feats": FEATS[base_id // 8 % len(FEATS)],
                                 }  # fmt: skip
                                 if lost:
                                     rows.append(skipped("too_long", **base))

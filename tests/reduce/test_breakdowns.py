@@ -1,4 +1,4 @@
-"""Breakdowns and draws: groups partition the base items, +L stays with its base item."""
+"""Breakdowns and draws: groups partition the base items, features overlap, +L stays with its base item."""
 
 from itertools import groupby
 
@@ -20,10 +20,30 @@ def test_length_bins(n_units: int, name: str) -> None:
 def test_groups_partition_the_items_of_each_cell_largest_first() -> None:
     data = report_data(mark_complete(table(run(sentences=40, draws={"full": 2}))), resamples=10)
     n = {(r["model"], r["condition"], r["lemma"]): r["n"] for r in data["cells"]}
-    for rows in data["breakdowns"].values():
+    for rows in (rows for by, rows in data["breakdowns"].items() if by != "feats"):
         for key, group in groupby(rows, key=lambda r: (r["model"], r["condition"], r["lemma"])):
             sizes = [row["n"] for row in group]
             assert sum(sizes) == n[key] and sizes == sorted(sizes, reverse=True)
+
+
+def test_a_base_item_is_in_the_group_of_each_of_its_features() -> None:
+    rows = mark_complete(table(run(sentences=40, draws={"full": 2})))
+    data = report_data(rows, resamples=10)
+    carried: dict[str, set[int]] = {}
+    for base_id, feats in zip(rows["base_id"].to_pylist(), rows["feats"].to_pylist(), strict=True):
+        for name in ("Case=Acc", "Case=Nom", "Gender=Fem,Masc", "Number=Plur", "Number=Sing", "Number[psor]=Plur"):
+            if name in feats.split("|"):
+                carried.setdefault(name, set()).add(base_id)
+    sizes = {name: len(base_ids) for name, base_ids in carried.items()}
+    assert len(sizes) == 6
+    order = sorted(sizes, key=lambda name: (-sizes[name], name))
+    for _, group in groupby(data["breakdowns"]["feats"], key=lambda r: (r["model"], r["condition"], r["lemma"])):
+        assert [(row["group"], row["n"]) for row in group] == [(name, sizes[name]) for name in order]
+
+
+def test_without_features_there_are_no_groups_of_them() -> None:
+    data = report_data(mark_complete(table([row | {"feats": "_"} for row in run(sentences=4)])), resamples=10)
+    assert data["breakdowns"]["feats"] == [] and data["breakdowns"]["upos"]
 
 
 def test_masks_are_those_of_orig_with_forms_in_every_cell() -> None:

@@ -38,6 +38,7 @@ CORPUS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 EFFECT = {"orig": 1.0, "full": 0.08, "partial": 0.45, "head": 0.7, "ngram2": 0.35, "ngram1": 0.12, "ngram3": 0.5,
           "noun_swap": 0.85, "reverse": 0.1, "window3": 0.5, "subtree": 0.6, "head_all": 0.3}  # fmt: skip
+FEATS = {"NOUN": "Case=Acc|Number=Plur", "VERB": "Number=Sing|VerbForm=Fin", "ADJ": "Case=Acc"}
 CONTENT = ("NOUN", "VERB", "ADJ", "ADV", "PROPN")
 
 
@@ -148,7 +149,7 @@ def _outcomes(rng, index, language, number, words, models, conditions, evil, dra
                         "model": model, "precision": "fp32", "treebank": f"{language}_pud", "language": language,
                         "sent_id": f"n{number:05d}", "sentence": index, "base_id": base,
                         "item_id": _hash(base, condition, draw, lemma), "condition": condition, "lemma": lemma, "seed": 1,
-                        "draw": draw, "target": target, "upos": words.upos[target], "deprel": "obj", "feats": "_",
+                        "draw": draw, "target": target, "upos": words.upos[target], "deprel": "obj", "feats": FEATS.get(words.upos[target], "_"),
                         "n_units": n, "n_pieces": 2 * n, "n_masks": masks[lemma], "moved": moved, "displacement": 1.5,
                         "neighbours_kept": 0.2, "target_moved": True, "windowed": False, "order": order,
                         "text": words.text(order, target, masks[lemma], lemma), "gold": gold,
@@ -180,7 +181,12 @@ def _report(rng, rows, languages, models, conditions, items, evil):  # type: ign
         pools.setdefault((row["model"], row["treebank"], row["condition"], row["lemma"]), []).append(row)
     mean = {key: float(np.mean([r["correct1"] for r in pool])) for key, pool in pools.items()}
     logp = {key: float(np.mean([r["gold_logp"] for r in pool])) for key, pool in pools.items()}
-    cells, breakdowns, draws, comparisons = [], {"upos": [], "deprel": [], "masks": [], "length": []}, [], []
+    cells, breakdowns, draws, comparisons = (
+        [],
+        {by: [] for by in ("upos", "deprel", "feats", "masks", "length")},
+        [],
+        [],
+    )
     for (model, treebank, condition, lemma), pool in pools.items():
 
         def at(c, l, m=model, t=treebank):  # type: ignore[no-untyped-def]
@@ -220,11 +226,13 @@ def _report(rng, rows, languages, models, conditions, items, evil):  # type: ign
             "I_logp_ci": None if l_inter is None else _around(rng, l_inter, 0.3), "floor": floor,
             "reason": f"A_orig {a_orig:.3f}, n⁺ = {round(a_orig * n)}" if floor else None, "masks": None,
         })  # fmt: skip
-        for by, of in (("upos", lambda r: r["upos"]), ("deprel", lambda r: r["deprel"]), ("masks", lambda r: str(r["n_masks"])),
-                       ("length", lambda r: "5–7" if r["n_units"] < 8 else "8–20")):  # fmt: skip
+        for by, of in (("upos", lambda r: [r["upos"]]), ("deprel", lambda r: [r["deprel"]]),
+                       ("feats", lambda r: r["feats"].split("|") if r["feats"] != "_" else []),
+                       ("masks", lambda r: [str(r["n_masks"])]), ("length", lambda r: ["5–7" if r["n_units"] < 8 else "8–20"])):  # fmt: skip
             groups: dict[str, list[bool]] = {}
             for r in pool:
-                groups.setdefault(of(r), []).append(r["correct1"])
+                for group in of(r):
+                    groups.setdefault(group, []).append(r["correct1"])
             for group, hits in groups.items():
                 value = float(np.mean(hits))
                 breakdowns[by].append({

@@ -23,7 +23,7 @@ def many() -> Run:
     """Three languages under fifteen names."""
     made = make_run(("de", "ru", "zh"), ("a", "b"), ("orig", "full"), items=6, draws=1)
     parts = ("cells", "comparisons", "draws")
-    report: dict[str, Any] = {**made.report, "breakdowns": {by: [] for by in ("upos", "deprel", "masks", "length")}}
+    report: dict[str, Any] = {**made.report, "breakdowns": {by: [] for by in made.report["breakdowns"]}}
     for name in parts:
         report[name] = [
             {**row, "treebank": f"{row['treebank']}_{copy}"} for copy in range(5) for row in made.report[name]

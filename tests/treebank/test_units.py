@@ -7,7 +7,7 @@ import pytest
 
 from evaluator.treebank.read import read_treebank
 from evaluator.treebank.structure import FIELDS
-from evaluator.treebank.units import is_sound_feats, is_space_after, joined, lemma_of, units_of
+from evaluator.treebank.units import features_of, is_sound_feats, is_space_after, joined, lemma_of, units_of
 from evaluator.types import NO_HEAD, ROOT, Sentence, Unit
 
 
@@ -127,6 +127,16 @@ def test_lemmas_of_a_range_are_joined_with_spaces_only_in_spaced_scripts() -> No
 )
 def test_only_the_exact_item_decides_the_space(misc: str, expected: bool) -> None:
     assert is_space_after(misc) is expected
+
+
+def test_features_are_taken_apart_once_each_and_malformed_ones_left() -> None:
+    assert features_of("Case=Nom|Gender=Fem,Masc|Number[psor]=Sing") == [
+        "Case=Nom",
+        "Gender=Fem,Masc",
+        "Number[psor]=Sing",
+    ]
+    assert features_of("Case=Nom|Case=Acc|Case=Nom|") == ["Case=Nom", "Case=Acc"]
+    assert all(features_of(feats) == [] for feats in ("_", "", "Sing", "=Sing", "A=b=c"))
 
 
 def test_feats() -> None:
