@@ -68,22 +68,28 @@ def accuracy(document: Document) -> Figure | None:
     rows = [row for row in rows if row["value"] is not None]
     if not rows:
         return None
-    starts = {
-        (r["model"], r["treebank"]): r["value"] for r in rows if r["condition"] == "orig" and r["spelling"] == "form"
-    }
-    for row in rows:
-        row["start"] = starts.get((row["model"], row["treebank"]))
+    _start_each(document, rows)
     top = max(row["top5"] or row["high"] or row["value"] for row in rows)
     base = alt.Chart()
     x = value_axis("value", "share found", (0.0, min(1.0, top * 1.05)))
     tick = base.mark_tick(color=LIGHT["line"], thickness=1, height=9).encode(along_x("top5"))
-    start = base.mark_rule(color=LIGHT["line"], strokeWidth=0.8).encode(alt.X("mean(start):Q"))
-    chart = in_panels(document, rows, [tick, *interval_dots(base, x)], condition_axis(document), rule=start)
+    chart = in_panels(document, rows, [tick, *interval_dots(base, x)], condition_axis(document), rule=_start_line(base))
     caption = (
         f"A@1, the share of masked words found by the first answer, with {document.level()} Wilson interval "
         "(sentences as clusters); light tick: first five answers (A@5); thin line: original order."
     )
     return Figure("f1-accuracy", "Accuracy by condition", caption, extremes(rows), chart, "cells")
+
+
+def _start_each(document: Document, rows: Sequence[Row]) -> None:
+    """Nothing: notes in each row the accuracy of its model and treebank in the original order, forms, all words."""
+    for row in rows:
+        row["start"] = document.cell(row["model"], row["treebank"], "orig", False).get("top1")
+
+
+def _start_line(base: alt.Chart) -> alt.Chart:
+    """A thin line at the original order, one in each panel."""
+    return base.mark_rule(color=LIGHT["line"], strokeWidth=0.8).encode(alt.X("mean(start):Q"))
 
 
 def drop(document: Document) -> Figure | None:
@@ -167,10 +173,12 @@ def groups(document: Document, by: str) -> Figure | None:
         total[row["group"]] = total.get(row["group"], 0) + row["n"]
     order = sorted(total, key=lambda group: (-total[group], group))[:MOST_GROUPS]
     rows = [row for row in rows if row["group"] in order]
+    _start_each(document, rows)
     if by in ("masks", "length"):
         order.sort(key=lambda group: (int(re.sub(r"\D.*", "", group) or 0), group))
     base = alt.Chart()
-    x = value_axis("value", "share found", (0.0, min(1.0, max(row["high"] or row["value"] for row in rows)) * 1.14))
+    top = max(max(row["high"] or row["value"], row["start"] or 0) for row in rows)
+    x = value_axis("value", "share found", (0.0, min(1.0, top) * 1.14))
     colour = alt.condition("datum.few", alt.value(GREY), alt.value(BLUE))
     span = base.mark_rule(strokeWidth=1).encode(along_x("low"), alt.X2("high"), color=colour)
     is_orig = "datum.condition == 'orig'"
@@ -181,11 +189,12 @@ def groups(document: Document, by: str) -> Figure | None:
     few = base.mark_text(align="left", dx=4, fontSize=8, color=GREY).encode(along_x("high"), alt.Text("label:N"))
     axis = alt.Y("group:N", sort=order, title=None, axis=alt.Axis(grid=False, ticks=False, domain=False))
     offset = alt.YOffset("name:N", sort=["orig", condition_label(strongest or "")])
-    chart = in_panels(document, rows, [span, filled, hollow, few], axis, offset=offset)
+    chart = in_panels(document, rows, [span, filled, hollow, few], axis, offset=offset, rule=_start_line(base))
     caption = (
         f"A@1 by {GROUPS[by]}, word forms, {document.level()} Wilson interval: filled circle in the original order, "
-        f"hollow diamond under {condition_label(strongest or 'orig')}. {_sorting(by, len(total))}; groups under 30 "
-        "items in grey with their n. Intervals are not adjusted for the number of groups."
+        f"hollow diamond under {condition_label(strongest or 'orig')}; thin line: all words in the original order. "
+        f"{_sorting(by, len(total))}; groups under 30 items in grey with their n. Intervals are not adjusted for the "
+        "number of groups."
     )
     caption += f" {OVERLAP}" if by == "feats" else ""
     return Figure(f"f6-{by}", f"By {GROUPS[by]}", caption, "", chart, f"by-{by}")
