@@ -28,7 +28,7 @@ from export.convert import (
 from export.fusion import fuse_attention
 from export.graph import count_weights, load_graph, opset_of, save_graph
 from export.graph_inputs import settle_inputs
-from export.masked_head import Depth, MaskedHead, add_masked_head
+from export.masked_head import Depth, MaskedHead, add_masked_head, keep_table_mapped
 from export.parity import FullLogits, Parity, measure_parity, sentence_batches, shape_batches
 from export.precision import round_graph, store_half, to_half, to_int8
 from export.session import Session
@@ -139,6 +139,8 @@ def _build(
         say(f"converting to {precision} and measuring its agreement with fp32")
         agreement = _convert_precision(ready, work, precision, facts, length, force)
         figures["agreement"] = agreement.figures()
+    elif storage == "fp32":
+        keep_table_mapped(ready / MODEL_FILE)
     _check_size(ready, parameters, half="fp16" in (storage, precision))
     say("hashing the files")
     files = {path.name: stamp_file(path) for path in sorted(ready.iterdir())}

@@ -6,10 +6,13 @@ table itself; log-softmax, top-k, gold score and gold rank stay in the graph. No
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import onnx
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx.external_data_helper import uses_external_data
 
 from evaluator.errors import BundleError
 from export.graph import GraphIndex, attribute_ints, opset_of, prune
@@ -73,6 +76,21 @@ def add_masked_head(model: ModelProto, k: int, *, depth: Depth = "deep") -> Mask
     cut = _rewrite(model, index, projection, cone, top_k)
     prune(model)
     return MaskedHead(projection.vocab_size, top_k, projection.tied, cut, inputs)
+
+
+def keep_table_mapped(path: Path) -> None:
+    """Nothing: has the runtime read the vocabulary's table in the file beside the graph, and not pack a copy of it.
+
+    Packing what an encoder multiplies with is worth a tenth of the speed; packing the table, most of the memory, is
+    worth nothing. What is declared an input too could be given another value, so it stays where it is mapped, and the
+    workers of a machine share it.
+    """
+    model = onnx.load_model(str(path), load_external_data=False)
+    table = next(node.input[1] for node in model.graph.node if f"{PREFIX}projected" in node.output)
+    for tensor in model.graph.initializer:
+        if tensor.name == table and uses_external_data(tensor):
+            model.graph.input.append(helper.make_tensor_value_info(table, tensor.data_type, list(tensor.dims)))
+    path.write_bytes(model.SerializeToString(deterministic=True))
 
 
 def _logits_of(model: ModelProto) -> str:

@@ -214,9 +214,6 @@ def _session_options(ort: ModuleType, threads: int) -> Any:
     options.inter_op_num_threads = 1
     options.enable_mem_pattern = False  # lengths vary: a plan per shape is memory that is never used again
     options.log_severity_level = 3
-    # Packed copies of the weights belong to one process and cost as much memory again; mapped ones are shared, and at
-    # batches of a thousand pieces packing on the way costs nothing that can be measured (benchmarks/RESULTS.md).
-    options.add_session_config_entry("session.disable_prepacking", "1")
     if threads:
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return options

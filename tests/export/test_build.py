@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import numpy_helper
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForSequenceClassification
@@ -58,6 +59,25 @@ def test_the_evaluator_opens_it(built: Built) -> None:
     none = np.zeros(0, np.int64)
     answers = EvaluatorSession(folder, bundle, threads=1).run(ids, np.ones_like(ids), np.array([2]), none, none)
     assert answers.topk_ids.shape == (1, bundle.top_k)
+
+
+def test_a_table_beside_the_graph_stays_there(
+    checkpoint: Checkpoint, built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It could be overridden, so the runtime packs no copy of it; it is no input that must be fed."""
+    monkeypatch.setattr("export.graph.EXTERNAL_ABOVE_BYTES", 1000)
+    bundle = build_bundle(checkpoint("xlm-roberta"), tmp_path / "out")
+    options = {"providers": ["CPUExecutionProvider"]}
+    beside = onnxruntime.InferenceSession(str(tmp_path / "out" / "model.onnx"), **options)
+    assert [i.shape for i in beside.get_overridable_initializers()] == [[bundle.vocab_size, 32]]
+    inside = onnxruntime.InferenceSession(str(built("xlm-roberta")[0] / "model.onnx"), **options)
+    assert not inside.get_overridable_initializers()
+    ids = np.array([[0, 7, bundle.mask_id, 9, 2]])
+    asked = (ids, np.ones_like(ids), np.array([2]), np.zeros(3, np.int64), np.arange(3))
+    a = EvaluatorSession(tmp_path / "out", bundle, threads=1).run(*asked)
+    b = EvaluatorSession(*built("xlm-roberta"), threads=1).run(*asked)
+    np.testing.assert_allclose(a.gold_logp, b.gold_logp, atol=1e-5)
+    assert a.topk_ids.tolist() == b.topk_ids.tolist()
 
 
 def test_same_source_same_bundle(checkpoint: Checkpoint, built: Built, tmp_path: Path) -> None:
