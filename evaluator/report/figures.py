@@ -87,7 +87,7 @@ def _start_each(document: Document, rows: Sequence[Row]) -> None:
         row["start"] = document.cell(row["model"], row["treebank"], "orig", False).get("top1")
 
 
-def _start_line(base: alt.Chart) -> alt.Chart:
+def _start_line(base: alt.Chart) -> Any:
     """A thin line at the original order, one in each panel."""
     return base.mark_rule(color=LIGHT["line"], strokeWidth=0.8).encode(alt.X("mean(start):Q"))
 
