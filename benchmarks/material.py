@@ -24,7 +24,9 @@ from evaluator.store import schemas
 from evaluator.store.location import Location
 from evaluator.store.run import read_stage
 from evaluator.store.shards import ShardSet
+from evaluator.types import Precision
 
+PRECISIONS: tuple[Precision, ...] = ("fp32", "int8")
 SHARD_ROWS = 256
 """Small, so that a sample of some hundred rows is read, scored and written in several shards; with fewer rows in one,
 batches would hold more padding than those of a real run."""
@@ -74,10 +76,10 @@ def make_bundles(work: Path, size: Size) -> None:
         shutil.copy(checkpoint / "config.json", full)
         for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
             shutil.copy(checkpoint / name, full)
-    for precision in ("fp32", "int8"):
+    for precision in PRECISIONS:
         if not (work / precision / "bundle.json").is_file():
             # int8 of random weights need not reach the floor that protects results: here only its speed is asked for.
-            build_bundle(full, work / precision, name=f"random-{size}-{precision}", precision=precision,  # type: ignore[arg-type]
+            build_bundle(full, work / precision, name=f"random-{size}-{precision}", precision=precision,
                          force=True, say=lambda step, p=precision: _say(f"{p}: {step}"))  # fmt: skip
 
 

@@ -33,7 +33,7 @@ from export.parity import FullLogits, Parity, measure_parity, sentence_batches, 
 from export.precision import round_graph, store_half, to_half, to_int8
 from export.session import Session
 from export.source import Source, find_source
-from export.tokenizer import POSITIONS_AFTER_PAD, TokenizerFacts, bring_tokenizer, check_sizes, usable_length
+from export.tokenizer import TokenizerFacts, bring_tokenizer, check_sizes, positions_after_pad, usable_length
 
 Storage = Literal["fp32", "fp16"]
 DEFAULT_K = 10
@@ -207,7 +207,7 @@ def _full_graph(
     graph = load_graph(path)
     if "logits" not in {output.name for output in graph.graph.output}:
         add_masked_head(graph, 1)  # raises the error that names the outputs found
-    settle_inputs(graph, pad_id=facts.pad_id, positions_after_pad=_after_pad(source))
+    settle_inputs(graph, pad_id=facts.pad_id, positions_after_pad=positions_after_pad(source.config))
     if storage == "fp16":
         round_graph(graph)
     path = work / "source.onnx"
@@ -238,7 +238,7 @@ def _with_masked_head(
     for depth, fused in forms:
         last = depth == "shallow"
         model = load_graph(graph_path)
-        settle_inputs(model, pad_id=facts.pad_id, positions_after_pad=_after_pad(source))
+        settle_inputs(model, pad_id=facts.pad_id, positions_after_pad=positions_after_pad(source.config))
         head = add_masked_head(model, k, depth=depth)
         check_sizes(facts, head.vocab_size, source.label)
         if k < 1 or (k > head.vocab_size and k != DEFAULT_K):
@@ -284,10 +284,6 @@ def _convert_precision(
         old.unlink()
     save_graph(load_graph(path), ready / MODEL_FILE)
     return agreement
-
-
-def _after_pad(source: Source) -> bool:
-    return source.config.get("model_type") in POSITIONS_AFTER_PAD
 
 
 def _short_name(source: Source) -> str:

@@ -15,15 +15,16 @@ from transformers import AutoModelForSequenceClassification
 from evaluator.encode.tokenizer import TextEncoder
 from evaluator.errors import BundleError
 from evaluator.score.bundle import MODEL_FILE, TOKENIZER_FILE, Bundle, stamp_file
-from export.convert import OPSET, installed_versions, quiet, round_to_half
+from export.convert import OPSET, HeadKind, installed_versions, load_model, quiet, round_to_half
 from export.fusion import fuse_attention
 from export.graph import count_weights, first_line, load_graph, opset_of, prune, save_graph
 from export.graph_inputs import settle_inputs
+from export.parity import log_softmax
 from export.precision import round_graph, store_half
 from export.sentences import SENTENCES
 from export.session import Session
 from export.source import Source
-from export.tokenizer import POSITIONS_AFTER_PAD, TokenizerFacts, bring_tokenizer, check_sizes, usable_length
+from export.tokenizer import TokenizerFacts, bring_tokenizer, check_sizes, positions_after_pad, usable_length
 
 TASK = "text-classification"
 TOLERANCE = 1e-4
@@ -100,38 +101,25 @@ def build_classifier(
     )
 
 
-def load_classifier(
-    source: Source, *, trust_remote_code: bool = False, allow_pickle: bool = False, **options: Any
-) -> Any:
-    """The checkpoint as a classifier in fp32. Errors: BundleError when it is none, or weights would be random."""
-    try:
-        with quiet():
-            model, loading = AutoModelForSequenceClassification.from_pretrained(
-                str(source.folder),
-                output_loading_info=True,
-                local_files_only=True,
-                trust_remote_code=trust_remote_code,
-                use_safetensors=not (source.pickled and allow_pickle),
-                dtype=torch.float32,
-                **options,
-            )
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError, AttributeError) as error:
-        raise BundleError(
-            f"not loadable as a sequence classifier: {first_line(error)}",
-            where=source.label,
-            hint="give a checkpoint with a classification head (…ForSequenceClassification)",
-        ) from error
-    if missing := sorted(loading["missing_keys"]):
-        raise BundleError(
-            f"{len(missing)} weights are not in the checkpoint and would be random: {', '.join(missing[:3])}",
-            where=source.label,
-            hint="its classification head was never trained or not saved; give the checkpoint that has it",
-        )
+CLASSIFIER = HeadKind(
+    AutoModelForSequenceClassification,
+    "sequence classifier",
+    "a classification head (…ForSequenceClassification)",
+    "classification head",
+)
+
+
+def load_classifier(source: Source, **options: Any) -> Any:
+    """The checkpoint as a classifier in fp32; options as of `load_model`.
+
+    Errors: BundleError as there, or when it gives an input several classes at once.
+    """
+    model = load_model(source, CLASSIFIER, **options)
     if model.config.problem_type == "multi_label_classification":
         raise BundleError(
             "it gives an input several classes at once", where=source.label, hint="give a model of one class per input"
         )
-    return model.eval()
+    return model
 
 
 class TorchClassifier:
@@ -184,7 +172,7 @@ def _given_graph(source: Source, facts: TokenizerFacts, work: Path, half: bool) 
     assert source.graph is not None
     graph = load_graph(source.graph)
     _only_logits(graph)
-    settle_inputs(graph, pad_id=facts.pad_id, positions_after_pad=_after_pad(source))
+    settle_inputs(graph, pad_id=facts.pad_id, positions_after_pad=positions_after_pad(source.config))
     if half:
         round_graph(graph)
     path = work / "source.onnx"
@@ -223,7 +211,7 @@ def _proven(
     for fused in (True, False):
         model = load_graph(path)
         _only_logits(model)
-        settle_inputs(model, pad_id=facts.pad_id, positions_after_pad=_after_pad(source))
+        settle_inputs(model, pad_id=facts.pad_id, positions_after_pad=positions_after_pad(source.config))
         if fused and not fuse_attention(model):
             continue
         if half:
@@ -247,16 +235,10 @@ def difference(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> float:
     """Largest |Δ log p| of any class, or of one logit |Δ| / (1 + |value|); infinity where one is not finite."""
     if ours.shape != theirs.shape or not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
         return float("inf")
-    a, b = ours.astype(np.float64), theirs.astype(np.float64)
-    if a.shape[1] == 1:
+    if ours.shape[1] == 1:
+        a, b = ours.astype(np.float64), theirs.astype(np.float64)
         return float((np.abs(a - b) / (1 + np.abs(b))).max())
-    return float(np.abs(_log_softmax(a) - _log_softmax(b)).max())
-
-
-def _log_softmax(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    result: npt.NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return result
+    return float(np.abs(log_softmax(ours) - log_softmax(theirs)).max())
 
 
 def probe_batches(encoder: TextEncoder, *, pad_id: int, longest: int) -> list[dict[str, Int64s]]:
@@ -285,7 +267,3 @@ def _batch(rows: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]], pad_id: in
     for i, (row, kinds) in enumerate(rows):
         ids[i, : len(row)], attention[i, : len(row)], types[i, : len(row)] = row, 1, kinds
     return {"input_ids": ids, "attention_mask": attention, "token_type_ids": types}
-
-
-def _after_pad(source: Source) -> bool:
-    return source.config.get("model_type") in POSITIONS_AFTER_PAD

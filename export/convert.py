@@ -4,6 +4,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -42,26 +43,45 @@ def check_versions() -> None:
             )
 
 
-def load_model(source: Source, *, trust_remote_code: bool = False, allow_pickle: bool = False) -> Any:
-    """The checkpoint as a masked language model in fp32, ready to be traced.
+@dataclass(frozen=True, slots=True)
+class HeadKind:
+    """The kind of model a checkpoint is loaded as: transformers' class for it, and how messages name it."""
 
-    Errors: BundleError when it is no masked language model, or weights are missing and would be random.
+    loader: Any
+    model: str
+    wanted: str
+    head: str
+
+
+MASKED = HeadKind(
+    AutoModelForMaskedLM, "masked language model", "a fill-mask head (…ForMaskedLM)", "masked-language-model head"
+)
+
+
+def load_model(
+    source: Source, kind: HeadKind = MASKED, *, trust_remote_code: bool = False, allow_pickle: bool = False,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """The checkpoint as a model of a kind in fp32, ready to be traced.
+
+    Errors: BundleError when it is no such model, or weights are missing and would be random.
     """
     try:
         with quiet():
-            model, loading = AutoModelForMaskedLM.from_pretrained(
+            model, loading = kind.loader.from_pretrained(
                 str(source.folder),
                 output_loading_info=True,
                 local_files_only=True,
                 trust_remote_code=trust_remote_code,
                 use_safetensors=not (source.pickled and allow_pickle),
                 dtype=torch.float32,
+                **options,
             )
     except (OSError, ValueError, RuntimeError, KeyError, ImportError, AttributeError) as error:
         raise BundleError(
-            f"not loadable as a masked language model: {first_line(error)}",
+            f"not loadable as a {kind.model}: {first_line(error)}",
             where=source.label,
-            hint="give a checkpoint with a fill-mask head (…ForMaskedLM)",
+            hint=f"give a checkpoint with {kind.wanted}",
         ) from error
     missing = sorted(loading["missing_keys"])
     if missing:
@@ -69,7 +89,7 @@ def load_model(source: Source, *, trust_remote_code: bool = False, allow_pickle:
         raise BundleError(
             f"{len(missing)} weights are not in the checkpoint and would be random: {shown}",
             where=source.label,
-            hint="its masked-language-model head was never trained or not saved; give the checkpoint that has it",
+            hint=f"its {kind.head} was never trained or not saved; give the checkpoint that has it",
         )
     if hasattr(model.config, "reference_compile"):
         model.config.reference_compile = False  # ModernBERT would compile itself at its first call

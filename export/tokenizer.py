@@ -105,12 +105,17 @@ def bring_tokenizer(
     )
 
 
+def positions_after_pad(config: dict[str, Any]) -> bool:
+    """Whether a checkpoint's model numbers its positions from `pad_id + 1`."""
+    return config.get("model_type") in POSITIONS_AFTER_PAD
+
+
 def usable_length(folder: Path, config: dict[str, Any], pad_id: int) -> int:
     """Pieces a row may hold, specials included: the least that model, tokenizer and probe allow."""
     lengths = [LONGEST_VERIFIED]
     table = config.get("max_position_embeddings", config.get("n_positions"))
     if isinstance(table, int) and table > 0:
-        lengths.append(table - (pad_id + 1 if config.get("model_type") in POSITIONS_AFTER_PAD else 0))
+        lengths.append(table - (pad_id + 1 if positions_after_pad(config) else 0))
     stated = _read_optional(folder / "tokenizer_config.json").get("model_max_length")
     if isinstance(stated, int | float) and 0 < stated < ABSENT_LENGTH:
         lengths.append(int(stated))

@@ -17,8 +17,9 @@ from evaluator.errors import DatasetError
 from evaluator.progress import Reporter
 from evaluator.score.bundle import BUNDLE_FILE
 from evaluator.store.run import fingerprint
+from evaluator.wos.finished import Finished
 from evaluator.wos.order_task import CLASSES, OrderExample, order_examples
-from evaluator.wos.run import WosRun, run_wos
+from evaluator.wos.run import run_wos
 from evaluator.wos.settings import WosConfig
 from evaluator.wos.table import TaskData, read_task
 from export.build import build_bundle
@@ -36,7 +37,7 @@ TUNED_FILE = "tuned.json"
 class OrderRun:
     """What came of it: the run with both classifiers of every seed, and how well the order task itself was learned."""
 
-    result: WosRun
+    result: Finished
     accuracy: dict[str, float | None]
     """Of every classifier, over all examples that it could read, unshuffled."""
     order_accuracy: dict[int, float | None]

@@ -31,6 +31,7 @@ from evaluator.wos.attribution import (
     word_weights,
 )
 from evaluator.wos.attribution_report import render
+from evaluator.wos.finished import Finished
 from evaluator.wos.inputs import score_items
 from evaluator.wos.labels import golds_of, is_regression
 from evaluator.wos.lexicon import Polarity
@@ -52,18 +53,6 @@ EXAMPLES_PER_SHARD = 20
 
 
 @dataclass(frozen=True, slots=True)
-class AttributionRun:
-    """A finished attribution: its document and folder."""
-
-    document: dict[str, Any]
-    folder: str
-
-    @property
-    def complete(self) -> bool:
-        return not self.document["problems"]
-
-
-@dataclass(frozen=True, slots=True)
 class Explained:
     """One example: its words with their shuffle, what stands beside it, and the address of its samples."""
 
@@ -77,7 +66,7 @@ class Explained:
 def run_attribution(
     config: WosConfig, *, samples: int = 1000, n: int = 100, lexicon: Mapping[str, Polarity] | None = None,
     reporter: Reporter | None = None,
-) -> AttributionRun:  # fmt: skip
+) -> Finished:  # fmt: skip
     """Word weights of up to `n` examples of dev-r under every model of the config, `samples` inputs each, before and
     after one shuffle of single words; written to `out`. Errors: UserError for what cannot be used.
     """
@@ -90,9 +79,7 @@ def run_attribution(
         return _run(config, samples, n, lexicon or {}, reporter)
 
 
-def _run(
-    config: WosConfig, samples: int, n: int, lexicon: Mapping[str, Polarity], reporter: Reporter
-) -> AttributionRun:
+def _run(config: WosConfig, samples: int, n: int, lexicon: Mapping[str, Polarity], reporter: Reporter) -> Finished:
     models = open_models(config.models, "text-classification")
     if numbers := [m.bundle.name for m in models if is_regression(m.bundle)]:
         raise ConfigError(f"{numbers[0]} predicts a number, and no class", where="--model", hint="give a classifier")
@@ -122,7 +109,7 @@ def _run(
     out = Location.of(config.out)
     for name, content in render(document):
         out.write(f"report/{name}", content)
-    return AttributionRun(document, str(out))
+    return Finished(document, str(out))
 
 
 def _of_model(

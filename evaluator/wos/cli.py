@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from evaluator.errors import ConfigError
 from evaluator.progress import ProgressStyle, Reporter
 from evaluator.wos.attribution_report import findings as attribution_findings
 from evaluator.wos.attribution_run import run_attribution
+from evaluator.wos.finished import Finished
 from evaluator.wos.heads_report import findings as heads_findings
 from evaluator.wos.heads_run import run_heads
 from evaluator.wos.lexicon import read_lexicon
@@ -68,13 +70,18 @@ def run_command(
     config = settings_of(task, out=out, model=model, columns=columns, change=change, draws=draws, tags=tags,
                          engine=engine, threads=threads)  # fmt: skip
     result = run_wos(config, reporter_of(progress))
-    where = f"{result.folder}/report/report"
+    facts = {key: result.document[key] for key in ("rows", "kept", "steps")}
+    _answer(result, findings(result.document), facts, as_json=as_json)
+
+
+def _answer(result: Finished, lines: Sequence[str], facts: dict[str, Any], *, as_json: bool) -> None:
+    """Prints what a run came to, and ends with 1 where it has problems."""
+    where, problems = f"{result.folder}/report/report", result.document["problems"]
     if as_json:
-        facts = {"ok": result.complete, "report": f"{where}.json", "problems": result.document["problems"]}
-        print(json.dumps(facts | {key: result.document[key] for key in ("rows", "kept", "steps")}))
+        print(json.dumps({"ok": result.complete, "report": f"{where}.json", "problems": problems, **facts}))
     else:
-        print("\n".join([*findings(result.document), f"report: {where}.html"]))
-    for problem in result.document["problems"]:
+        print("\n".join([*lines, f"report: {where}.html"]))
+    for problem in problems:
         print(f"look: {problem}", file=sys.stderr)
     if not result.complete:
         raise typer.Exit(1)
@@ -129,16 +136,7 @@ def heads_command(
     config = settings_of(task, out=out, model=model, columns=columns, change=change, engine=engine, threads=threads)
     counts = [_whole(part, "--silence") for part in silence.split(",") if part.strip()]
     result = run_heads(config, counts, _heads_of(heads), reporter_of(progress))
-    where = f"{result.folder}/report/report"
-    if as_json:
-        facts = {"ok": result.complete, "report": f"{where}.json", "problems": result.document["problems"]}
-        print(json.dumps(facts | {"models": result.document["models"]}))
-    else:
-        print("\n".join([*heads_findings(result.document), f"report: {where}.html"]))
-    for problem in result.document["problems"]:
-        print(f"look: {problem}", file=sys.stderr)
-    if not result.complete:
-        raise typer.Exit(1)
+    _answer(result, heads_findings(result.document), {"models": result.document["models"]}, as_json=as_json)
 
 
 def _heads_of(text: str) -> list[tuple[int, int]]:
@@ -177,14 +175,5 @@ def attribute_command(
     config = settings_of(task, out=out, model=model, columns=columns, change=change, threads=threads)
     words = read_lexicon(Path(lexicon)) if lexicon else None
     result = run_attribution(config, samples=samples, n=n, lexicon=words, reporter=reporter_of(progress))
-    where = f"{result.folder}/report/report"
-    if as_json:
-        kept = [{k: v for k, v in m.items() if k != "examples"} for m in result.document["models"]]
-        facts = {"ok": result.complete, "report": f"{where}.json", "problems": result.document["problems"]}
-        print(json.dumps(facts | {"models": kept}))
-    else:
-        print("\n".join([*attribution_findings(result.document), f"report: {where}.html"]))
-    for problem in result.document["problems"]:
-        print(f"look: {problem}", file=sys.stderr)
-    if not result.complete:
-        raise typer.Exit(1)
+    kept = [{k: v for k, v in m.items() if k != "examples"} for m in result.document["models"]]
+    _answer(result, attribution_findings(result.document), {"models": kept}, as_json=as_json)

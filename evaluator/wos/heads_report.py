@@ -1,17 +1,16 @@
 """The heads as tables, and those as page, Markdown, CSV and LaTeX, with formatter and page of the other reports."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from evaluator.report.blocks import section
 from evaluator.report.document import canonical_json
-from evaluator.report.formats import count, interval, markdown, number
+from evaluator.report.formats import count, interval, number
 from evaluator.report.markup import Html, el
 from evaluator.report.page import shell
-from evaluator.report.table_formats import table_csv, table_html, table_markdown, table_tex
+from evaluator.report.table_formats import table_html, table_markdown
 from evaluator.report.tables import Column, Entry, Table
+from evaluator.wos.page import Row, closing, header, markdown_page, table_files
 
-Row = Mapping[str, Any]
 DEFINITIONS = (
     ("link", "link",
      "From a word of the reordered text to a word of the other: attention summed over the pieces of the word attended "
@@ -81,13 +80,9 @@ def render(document: Row) -> Iterator[tuple[str, bytes]]:
     tables = tables_of(document)
     yield "report.json", canonical_json(dict(document))
     yield "report.html", shell(f"{document['run_id']} · attention heads", _body(document, tables))
-    parts = [f"# {markdown(_title(document))}", "\n".join(f"- {markdown(s)}" for s in findings(document))]
-    parts += [table_markdown(t) for t in tables]
-    parts += ["## Definitions", "\n".join(f"- **{markdown(t)}**: {markdown(s)}" for _, t, s in DEFINITIONS)]
-    yield "report.md", ("\n\n".join(p.rstrip("\n") for p in parts) + "\n").encode()
-    for table in tables:
-        yield f"tables/{table.name}.csv", table_csv(table)
-        yield f"tables/{table.name}.tex", table_tex(table, document["run_id"])
+    parts = [table_markdown(t) for t in tables]
+    yield "report.md", markdown_page(_title(document), findings(document), parts, DEFINITIONS)
+    yield from table_files(tables, document["run_id"])
 
 
 def _title(document: Row) -> str:
@@ -95,22 +90,10 @@ def _title(document: Row) -> str:
 
 
 def _body(document: Row, tables: list[Table]) -> Html:
-    problems = document["problems"]
-    head = el(
-        "header",
-        el("p", "morphorder · attention heads", class_="kicker"),
-        el("h1", _title(document)),
-        el("div", (el("p", sentence) for sentence in findings(document)), class_="findings"),
-        el(
-            "p", f"✗ {'; '.join(problems)}" if problems else "✓ complete", class_=f"badge {'no' if problems else 'yes'}"
-        ),
-        class_="top",
-    )
+    head = header(document, "attention heads", _title(document), findings(document))
     main = el(
         "main",
         section("results", "Results", [table_html(t) for t in tables]),
-        section("definitions", "Definitions", el("dl", ((el("dt", t, id=f"def-{a}"), el("dd", s))
-                                                        for a, t, s in DEFINITIONS), class_="defs")),
-        section("manifest", "Manifest", el("pre", canonical_json(document["manifest"]).decode())),
+        *closing(document, DEFINITIONS),
     )  # fmt: skip
     return el("body", head, main)

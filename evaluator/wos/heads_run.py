@@ -19,6 +19,7 @@ from evaluator.store.location import Location
 from evaluator.store.lock import run_lock
 from evaluator.store.run import TextRun, read_stage, write_stage
 from evaluator.types import Bools, Float32s, Int64s
+from evaluator.wos.finished import Finished
 from evaluator.wos.heads import (
     Attended,
     Head,
@@ -45,18 +46,6 @@ ORDER = "ngram1"
 
 
 @dataclass(frozen=True, slots=True)
-class HeadsRun:
-    """A finished analysis: its document and folder."""
-
-    document: dict[str, Any]
-    folder: str
-
-    @property
-    def complete(self) -> bool:
-        return not self.document["problems"]
-
-
-@dataclass(frozen=True, slots=True)
 class _Work:
     """What every step needs to know."""
 
@@ -73,7 +62,7 @@ def run_heads(
     counts: Sequence[int] = (1, 3, 5, 9),
     chosen: Sequence[Head] = (),
     reporter: Reporter | None = None,
-) -> HeadsRun:
+) -> Finished:
     """The heads of every model of the config, bundles of kind `attention`, on a task of pairs; written to `out`.
 
     `counts`: how many heads are silenced, those that win most and as many by lot; `chosen`: heads of one's own choice.
@@ -88,7 +77,7 @@ def run_heads(
         return _run(narrowed, counts, chosen, reporter or Reporter())
 
 
-def _run(config: WosConfig, counts: Sequence[int], chosen: Sequence[Head], reporter: Reporter) -> HeadsRun:
+def _run(config: WosConfig, counts: Sequence[int], chosen: Sequence[Head], reporter: Reporter) -> Finished:
     models = open_models(config.models, "attention")
     for model in models:
         if any(layer >= model.bundle.layers or head >= model.bundle.heads for layer, head in chosen):
@@ -129,7 +118,7 @@ def _run(config: WosConfig, counts: Sequence[int], chosen: Sequence[Head], repor
     }  # fmt: skip
     for name, content in render(document):
         run.run.location.write(f"report/{name}", content)
-    return HeadsRun(document, str(run.run.location))
+    return Finished(document, str(run.run.location))
 
 
 def _of_model(

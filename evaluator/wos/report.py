@@ -8,12 +8,12 @@ from evaluator.report.document import canonical_json
 from evaluator.report.formats import count, interval, markdown, number
 from evaluator.report.markup import Html, el
 from evaluator.report.page import shell
-from evaluator.report.table_formats import records_csv, table_csv, table_html, table_markdown, table_tex
+from evaluator.report.table_formats import records_csv, table_html, table_markdown
 from evaluator.report.tables import Column, Entry, Table
 from evaluator.wos.measures import REASONS
+from evaluator.wos.page import Row, closing, header, markdown_page, table_files
 from evaluator.wos.published import MARKS
 
-Row = Mapping[str, Any]
 LABELS = {
     "ngram1": "single words",
     "ngram2": "blocks of two",
@@ -196,10 +196,10 @@ def render(document: Row) -> Iterator[tuple[str, bytes]]:
     tables = tables_of(document)
     yield "report.json", canonical_json(dict(document))
     yield "report.html", shell(f"{document['run_id']} · classifiers under shuffling", _body(document, tables))
-    yield "report.md", _markdown(document, tables)
-    for table in tables:
-        yield f"tables/{table.name}.csv", table_csv(table)
-        yield f"tables/{table.name}.tex", table_tex(table, document["run_id"])
+    facts = "\n".join(f"- {markdown(k)}: {markdown(v)}" for k, v in _facts(document))
+    parts = [facts, "## Results", *(table_markdown(t) for t in tables)]
+    yield "report.md", markdown_page(_title(document), findings(document), parts, DEFINITIONS)
+    yield from table_files(tables, document["run_id"])
     for name in ("rows", "kept", "steps"):
         if document[name]:
             yield f"tables/{name}-exact.csv", records_csv([_plain(row) for row in document[name]])
@@ -223,17 +223,8 @@ def _title(document: Row) -> str:
 
 
 def _body(document: Row, tables: Sequence[Table]) -> Html:
-    problems = document["problems"]
-    badge = f"✗ {'; '.join(problems)}" if problems else "✓ complete"
-    head = el(
-        "header",
-        el("p", "morphorder · classifiers under shuffling", class_="kicker"),
-        el("h1", _title(document)),
-        el("div", (el("p", sentence) for sentence in findings(document)), class_="findings"),
-        el("p", badge, class_=f"badge {'no' if problems else 'yes'}"),
-        el("p", "Reproduce ", el("code", document["manifest"]["command"], class_="command")),
-        class_="top",
-    )
+    command = el("p", "Reproduce ", el("code", document["manifest"]["command"], class_="command"))
+    head = header(document, "classifiers under shuffling", _title(document), findings(document), command)
     folding = ("steps", "published")
     first, rest = ([t for t in tables if (t.name in folding) == late] for late in (False, True))
     main = el(
@@ -242,9 +233,7 @@ def _body(document: Row, tables: Sequence[Table]) -> Html:
                                        class_="facts")),
         section("results", "Results", [table_html(t) for t in first]),
         section("beside", "Beside it", [folded(t.caption, table_html(t, heading=False)) for t in rest]),
-        section("definitions", "Definitions", el("dl", ((el("dt", t, id=f"def-{a}"), el("dd", s))
-                                                        for a, t, s in DEFINITIONS), class_="defs")),
-        section("manifest", "Manifest", el("pre", canonical_json(document["manifest"]).decode())),
+        *closing(document, DEFINITIONS),
     )  # fmt: skip
     return el("body", head, main)
 
@@ -262,11 +251,3 @@ def _facts(document: Row) -> list[tuple[str, str]]:
         ("skipped or failed", skipped),
         *((f"{model}, distinct inputs", count(n)) for model, n in counts["unique_rows"].items()),
     ]
-
-
-def _markdown(document: Row, tables: Sequence[Table]) -> bytes:
-    parts = [f"# {markdown(_title(document))}", "\n".join(f"- {markdown(s)}" for s in findings(document))]
-    parts += ["\n".join(f"- {markdown(k)}: {markdown(v)}" for k, v in _facts(document))]
-    parts += ["## Results", *(table_markdown(t) for t in tables)]
-    parts += ["## Definitions", "\n".join(f"- **{markdown(t)}**: {markdown(s)}" for _, t, s in DEFINITIONS)]
-    return ("\n\n".join(p.rstrip("\n") for p in parts) + "\n").encode()

@@ -17,6 +17,7 @@ from evaluator.store.location import Location
 from evaluator.store.lock import run_lock
 from evaluator.store.run import TextRun, read_stage
 from evaluator.store.shards import parquet_bytes
+from evaluator.wos.finished import Finished
 from evaluator.wos.inputs import score_items
 from evaluator.wos.labels import golds_of
 from evaluator.wos.measures import kept_rows, measure_rows
@@ -32,18 +33,6 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
-class WosRun:
-    """A finished run: its document and folder."""
-
-    document: dict[str, Any]
-    folder: str
-
-    @property
-    def complete(self) -> bool:
-        return not self.document["problems"]
-
-
-@dataclass(frozen=True, slots=True)
 class _Measured:
     """What one model came to."""
 
@@ -54,7 +43,7 @@ class _Measured:
     facts: dict[str, Any]
 
 
-def run_wos(config: WosConfig, reporter: Reporter | None = None) -> WosRun:
+def run_wos(config: WosConfig, reporter: Reporter | None = None) -> Finished:
     """The result of shuffling a task's inputs under every model of the config, written with its report to `out`.
 
     Errors: UserError for a task, model or folder that cannot be used, another run at work in it included.
@@ -67,7 +56,7 @@ def run_wos(config: WosConfig, reporter: Reporter | None = None) -> WosRun:
         return _run(config, reporter or Reporter())
 
 
-def _run(config: WosConfig, reporter: Reporter) -> WosRun:
+def _run(config: WosConfig, reporter: Reporter) -> Finished:
     models = open_models(config.models, "text-classification")
     run, task = prepare(config, reporter)
     measured = [_measure(run, task, model, config, reporter) for model in models]
@@ -78,7 +67,7 @@ def _run(config: WosConfig, reporter: Reporter) -> WosRun:
         for name, content in render(document):
             run.run.location.write(f"report/{name}", content)
         meter.advance()
-    return WosRun(document, str(run.run.location))
+    return Finished(document, str(run.run.location))
 
 
 def _measure(run: TextRun, task: TaskData, model: ModelFolder, config: WosConfig, reporter: Reporter) -> _Measured:

@@ -86,7 +86,9 @@ def cluster(tmp_path: Path) -> Iterator[Path]:
                 os.kill(int((home / "pid").read_text()), signal.SIGTERM)
         server.terminate()
         server.wait()
-        for left in Path("/tmp/ray").glob("cluster-morphorder-test.*"):  # the local provider's own notes
+        for left in (Path(tempfile.gettempdir()) / "ray").glob(
+            "cluster-morphorder-test.*"
+        ):  # the local provider's own notes
             left.unlink()
         shutil.rmtree(place, ignore_errors=True)
 

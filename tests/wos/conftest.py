@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from evaluator.score.bundle import Bundle
-from evaluator.wos.run import WosRun, run_wos
+from evaluator.wos.finished import Finished
+from evaluator.wos.run import run_wos
 from evaluator.wos.settings import WosConfig
 from tests.wos.fake_classifiers import FILLERS, Rule, class_of, make_classifier
 
@@ -62,10 +63,10 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., WosRun]:
+def run(tmp_path: Path) -> Callable[..., Finished]:
     """A run with one thread, to a folder of its own unless told."""
 
-    def go(data: Path, models: Sequence[Path], **settings: Any) -> WosRun:
+    def go(data: Path, models: Sequence[Path], **settings: Any) -> Finished:
         options = {"scoring": {"threads": 1}, "out": str(tmp_path / "run"), **settings}
         return run_wos(WosConfig.model_validate({"data": str(data), "models": [str(m) for m in models], **options}))
 

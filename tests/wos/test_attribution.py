@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 
 from evaluator.errors import ConfigError, DatasetError
 from evaluator.wos.attribution import Words, rank_agreement, samples_of, top_word, word_weights
-from evaluator.wos.attribution_run import AttributionRun, run_attribution
+from evaluator.wos.attribution_run import run_attribution
 from evaluator.wos.cli import app
+from evaluator.wos.finished import Finished
 from evaluator.wos.lexicon import read_lexicon
 from evaluator.wos.settings import WosConfig
 from evaluator.wos.words import units_of
@@ -67,7 +68,7 @@ def test_texts_lack_words_and_keep_punctuation() -> None:
     assert words.texts(kept, shuffled=True) == ["last left, He at.", "last left,.", "."]
 
 
-def run(data: Path, bundle: Path, out: Path, **options: Any) -> AttributionRun:
+def run(data: Path, bundle: Path, out: Path, **options: Any) -> Finished:
     settings = {"data": str(data), "models": (str(bundle),), "out": str(out), "scoring": {"threads": 1}}
     lexicon = options.pop("lexicon", None)
     samples, n = options.pop("samples", 40), options.pop("n", 12)

@@ -12,7 +12,7 @@ import pytest
 from evaluator.errors import BundleError
 from evaluator.score.backend import TextSession
 from evaluator.score.bundle import read_bundle
-from evaluator.wos.run import WosRun
+from evaluator.wos.finished import Finished
 from export.build import build_bundle
 from export.convert import quiet
 from export.sentences import SENTENCES
@@ -20,7 +20,7 @@ from tests.export.tiny import save_checkpoint, save_classifier
 from tests.wos.brute_force import disagreements
 from tests.wos.conftest import write_tsv
 
-Run = Callable[..., WosRun]
+Run = Callable[..., Finished]
 THREE = ("calm", "glad", "sad")
 
 

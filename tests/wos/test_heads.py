@@ -19,8 +19,9 @@ from evaluator.errors import BundleError, ConfigError
 from evaluator.score.attend import strongest_links
 from evaluator.score.bundle import read_bundle
 from evaluator.wos.cli import app
+from evaluator.wos.finished import Finished
 from evaluator.wos.heads import edit_distance, similarity
-from evaluator.wos.heads_run import HeadsRun, run_heads
+from evaluator.wos.heads_run import run_heads
 from evaluator.wos.settings import WosConfig
 from evaluator.wos.silence import silences
 from export.build import build_bundle
@@ -215,4 +216,4 @@ def test_what_is_silenced_is_addressed() -> None:
 
 
 def test_runs_are_a_type(made: tuple[str, Path]) -> None:
-    assert HeadsRun({"problems": ["x"]}, "").complete is False
+    assert Finished({"problems": ["x"]}, "").complete is False

@@ -7,13 +7,13 @@ import pytest
 
 pytest.importorskip("ray", reason="needs ray: pip install 'morphorder[cluster]'")
 
-from evaluator.wos.run import WosRun
+from evaluator.wos.finished import Finished
 
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]
 
 
 def test_ray_and_local_agree(
-    run: Callable[..., WosRun], bundles: Callable[..., Path], single: Path, tmp_path: Path
+    run: Callable[..., Finished], bundles: Callable[..., Path], single: Path, tmp_path: Path
 ) -> None:
     options = {"texts": ("sentence",), "draws": 2, "scoring": {"threads": 1, "shard_rows": 100}}
     here = run(single, [bundles("order")], out=str(tmp_path / "here"), **options)

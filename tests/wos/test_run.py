@@ -13,23 +13,23 @@ import pytest
 from scipy.stats import spearmanr
 
 from evaluator.errors import BundleError, ConfigError, DatasetError, StoreError
+from evaluator.wos.finished import Finished
 from evaluator.wos.labels import golds_of
-from evaluator.wos.run import WosRun
 from evaluator.wos.settings import WosConfig
 from tests.fake_bundle import make_fake_bundle
 from tests.wos.conftest import made_up, write_tsv, wrong_some
 from tests.wos.fake_classifiers import Rule, class_of, make_classifier, score_of
 
-Run = Callable[..., WosRun]
+Run = Callable[..., Finished]
 Bundles = Callable[..., Path]
 
 
-def outcomes(result: WosRun) -> list[dict[str, Any]]:
+def outcomes(result: Finished) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = pq.read_table(Path(result.folder) / "report/outcomes.parquet").to_pylist()
     return rows
 
 
-def row(result: WosRun, condition: str, *, both: bool = False) -> dict[str, Any]:
+def row(result: Finished, condition: str, *, both: bool = False) -> dict[str, Any]:
     found: dict[str, Any] = next(
         r for r in result.document["rows"] if r["condition"] == condition and r["both"] == both
     )
