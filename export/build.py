@@ -239,14 +239,14 @@ def _with_masked_head(
         last = depth == "shallow"
         model = load_graph(graph_path)
         settle_inputs(model, pad_id=facts.pad_id, positions_after_pad=positions_after_pad(source.config))
+        if fused and not fuse_attention(model):  # first: its patterns do not reach over the head's gather
+            continue
         head = add_masked_head(model, k, depth=depth)
         check_sizes(facts, head.vocab_size, source.label)
         if k < 1 or (k > head.vocab_size and k != DEFAULT_K):
             raise BundleError(
                 f"k = {k}, but the vocabulary has {head.vocab_size} pieces", hint="give a smaller --top-k"
             )
-        if fused and not fuse_attention(model):
-            continue
         if storage == "fp16":
             store_half(model)
         save_graph(model, ready / MODEL_FILE)

@@ -23,6 +23,12 @@ PROVIDER_OPTIONS: dict[Provider, dict[str, str]] = {
     # The device is the one that was assigned: whoever assigns it shows this process no other. fp32 means fp32.
     "cuda": {"device_id": "0", "arena_extend_strategy": "kSameAsRequested", "use_tf32": "0"},
 }
+UNWANTED: dict[Provider, set[str]] = {
+    # Its fused sum and normalisation take five times as long on a CPU as the two apart (benchmarks/RESULTS.md).
+    "cpu": {"SkipLayerNormFusion"},
+    "cuda": set(),
+}
+"""The runtime's own optimizations that are not asked for."""
 INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "mask_pos", "gold_row", "gold_id"})
 CPU_FACTS = Path("/proc/cpuinfo")
 OUTPUTS = ("topk_ids", "topk_logp", "gold_logp", "gold_rank")
@@ -70,6 +76,7 @@ class Opened:
                 str(folder / MODEL_FILE),
                 _session_options(ort, threads),
                 providers=[(wanted, PROVIDER_OPTIONS[provider])],
+                disabled_optimizers=UNWANTED[provider],
             )
         except Exception as error:  # onnxruntime raises many unrelated types for a bad graph
             raise BundleError(f"onnxruntime cannot load the graph: {_first_line(error)}", where=str(folder)) from error

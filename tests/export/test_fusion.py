@@ -1,5 +1,7 @@
 """Fused attention is taken only where it answers as the plain graph does; the plain graph is its twin."""
 
+import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from evaluator.score.bundle import Bundle
-from export import build
+from export import build, fusion
 from export.build import build_bundle
 from export.fusion import FUSED
 from export.graph import load_graph
@@ -42,7 +44,10 @@ def test_fused_is_plain(
 ) -> None:
     folder, bundle = built(kind)
     assert bundle.parity["fused"]
-    assert FUSED & {node.op_type for node in load_graph(folder / "model.onnx").graph.node}
+    operators = Counter(node.op_type for node in load_graph(folder / "model.onnx").graph.node)
+    layers = json.loads((checkpoint(kind) / "config.json").read_text())["num_hidden_layers"]
+    assert sum(operators[name] for name in FUSED) == layers  # the last one, behind the head's gather, too
+    assert not operators["SkipLayerNormalization"] and operators["LayerNormalization"] >= 2 * layers
     monkeypatch.setattr(build, "fuse_attention", lambda model: False)
     plain = build_bundle(checkpoint(kind), tmp_path / "plain")
     assert not plain.parity["fused"]
@@ -50,6 +55,18 @@ def test_fused_is_plain(
     a, b = (Session(place / "model.onnx").run(given) for place in (folder, tmp_path / "plain"))
     np.testing.assert_allclose(a["topk_logp"], b["topk_logp"], rtol=0, atol=1e-5)
     np.testing.assert_allclose(a["gold_logp"], b["gold_logp"], rtol=0, atol=1e-5)
+
+
+def test_weights_that_the_optimizer_does_not_see_come_back(
+    checkpoint: Checkpoint, built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, bundle = built("bert")
+    monkeypatch.setattr(fusion, "ASIDE_BYTES", 0)
+    build_bundle(checkpoint("bert"), tmp_path / "aside")
+    given = feeds(bundle.vocab_size, bundle.mask_id, bundle.pad_id)
+    a, b = (Session(place / "model.onnx").run(given) for place in (folder, tmp_path / "aside"))
+    for name in a:
+        np.testing.assert_array_equal(a[name], b[name])
 
 
 def test_a_fusion_that_answers_otherwise_is_not_kept(
