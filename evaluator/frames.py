@@ -70,6 +70,9 @@ COLUMNS: dict[TableName, dict[str, str]] = {
         "reason": "why there is none",
     },
     "outcomes": {
+        "run_id": "the run, as in report.json",
+        "model_id": "where the model came from: an id on the Hub, or the name of a file or folder",
+        "model_revision": "its revision there, if it has one",
         **WHERE,
         "precision": "precision that the model ran in",
         "sent_id": "the treebank's own id of the sentence",
@@ -87,6 +90,7 @@ COLUMNS: dict[TableName, dict[str, str]] = {
         "n_masks": "masks among them",
         "moved": "units that stand elsewhere than in orig",
         "displacement": "mean distance moved, in slots",
+        "kendall_tau": "rank correlation with the order as written, 1 in orig",
         "neighbours_kept": "share of orig's neighbour pairs still neighbours in the same order",
         "target_moved": "whether the masked unit moved",
         "windowed": "whether the sentence was cut to the model's length",

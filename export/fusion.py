@@ -50,7 +50,8 @@ def _weights_aside(model: ModelProto) -> Iterator[None]:
     Attention multiplies with square ones, which it reads; tables and feed-forwards, most of the weights, it does not.
     """
     graph = model.graph
-    kept, aside = [], []
+    kept: list[TensorProto] = []
+    aside: list[TensorProto] = []
     for tensor in graph.initializer:
         large = len(tensor.raw_data) >= ASIDE_BYTES and len(tensor.dims) == 2 and tensor.dims[0] != tensor.dims[1]
         (aside if large else kept).append(TensorProto.FromString(tensor.SerializeToString()))

@@ -13,7 +13,7 @@ from evaluator.errors import BundleError, StoreError
 from evaluator.score.bundle import TOKENIZER_FILE, Bundle, read_bundle, stamp_file
 from evaluator.stages.prepare import demo_folder
 from evaluator.store.run import RunFolder, read_json, read_stage
-from evaluator.store.schemas import OUTCOMES
+from evaluator.store.schemas import ORIGIN, OUTCOMES
 from evaluator.store.shards import ShardSet
 
 TEXT_COLUMNS = ("text", "gold", "pred")
@@ -176,7 +176,8 @@ def _outcomes(tables: RunTables) -> pa.Table | None:
     except (pa.ArrowInvalid, OSError, StoreError) as error:
         tables.damaged.append(f"{name}: {error}")
         return None
-    kept = {f.name: f.type for f in OUTCOMES if f.name in table.column_names or f.name not in TEXT_COLUMNS}
+    declared = [*ORIGIN, *OUTCOMES]
+    kept = {f.name: f.type for f in declared if f.name in table.column_names or f.name not in TEXT_COLUMNS}
     if {f.name: f.type for f in table.schema} != kept:
         tables.damaged.append(f"{name}: its columns are not those of an outcomes table")
         return None

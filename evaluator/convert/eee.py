@@ -6,7 +6,6 @@ there is one. All values of `additional_details` and `metadata` are strings ther
 
 import hashlib
 import json
-import re
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,11 +15,10 @@ import pyarrow.compute as pc
 
 from evaluator.reduce.cells import Row
 from evaluator.report.document import canonical_json
+from evaluator.score.bundle import model_id
 
 SCHEMA_VERSION = "0.3.0"
 COLLECTION = "morphorder"
-LOCAL = "local"
-"""Developer of a model whose source is no hub id."""
 METRICS: tuple[tuple[str, str, str, dict[str, int], float | str, float], ...] = (
     ("top1", "accuracy", "A@1: share of masked words that are the first answer", {"k": 1}, 0, 1),
     ("top5", "accuracy", "A@5: share of masked words among the first five answers", {"k": 5}, 0, 1),
@@ -75,14 +73,11 @@ def _uuid(*parts: str) -> uuid.UUID:
 def _identity(report: Mapping[str, Any], model: str) -> Row:
     manifest = report.get("manifest") or {}
     described: Mapping[str, Any] = next((m for m in manifest.get("models") or [] if m.get("name") == model), {})
-    source = str(described.get("source") or "")
-    is_hub_id = re.fullmatch(r"[\w.-]+/[\w.-]+", source) is not None
-    name = re.sub(r"[^\w.-]+", "-", model).strip("-.") or "model"
     versions: Mapping[str, Any] = manifest.get("versions") or {}
     facts = {key: described.get(key) for key in ("revision", "architecture", "precision", "fingerprint", "provider")}
     return {
         "name": model,
-        "id": source if is_hub_id else f"{LOCAL}/{name}",
+        "id": model_id(str(described.get("source") or ""), model),
         "inference_engine": {"name": "onnxruntime", "version": str(versions.get("onnxruntime", "unknown"))},
         "additional_details": {
             "deployment_type": "self_deployed",
@@ -173,26 +168,31 @@ def _result_id(cell: Mapping[str, Any], metric: str) -> str:
     return f"{evaluation_name(cell)}.{metric}"
 
 
-def _samples(outcomes: pa.Table, model: str, model_id: str, evaluation_id: str) -> Iterator[str]:
+def sample_hash(text: str, gold: str) -> str:
+    """What tells whether two instances are the same: SHA-256 of the input and its reference, in hexadecimal."""
+    return hashlib.sha256((text + gold).encode("utf-8", "replace")).hexdigest()
+
+
+def _samples(outcomes: pa.Table, model: str, identity: str, evaluation_id: str) -> Iterator[str]:
     """One JSON line per item that counts, by item."""
     if not {"text", "gold", "pred"} <= set(outcomes.column_names):
         return
     rows = outcomes.filter(pc.and_(outcomes["complete"], pc.equal(outcomes["model"], model)))
     for row in rows.sort_by([("item_id", "ascending")]).to_pylist():
-        yield json.dumps(_sample(row, model_id, evaluation_id), ensure_ascii=False, sort_keys=True, allow_nan=False)
+        yield json.dumps(_sample(row, identity, evaluation_id), ensure_ascii=False, sort_keys=True, allow_nan=False)
 
 
-def _sample(row: Mapping[str, Any], model_id: str, evaluation_id: str) -> Row:
+def _sample(row: Mapping[str, Any], identity: str, evaluation_id: str) -> Row:
     words, gold = [str(word) for word in row["pred"] or []], str(row["gold"])
     told = ("condition", "language", "treebank", "sent_id", "upos", "deprel", "feats", "seed", "draw", "n_masks")
     return {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": evaluation_id,
-        "model_id": model_id,
+        "model_id": identity,
         "evaluation_name": evaluation_name(row),
         "evaluation_result_id": _result_id(row, INSTANCE_METRIC),
         "sample_id": f"{row['item_id']:016x}",
-        "sample_hash": hashlib.sha256((row["text"] + gold).encode("utf-8", "replace")).hexdigest(),
+        "sample_hash": sample_hash(row["text"], gold),
         "interaction_type": "single_turn",
         "input": {"raw": row["text"], "reference": [gold]},
         "output": {"raw": words},

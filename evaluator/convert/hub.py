@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from evaluator.convert.eee import sample_hash
 from evaluator.frames import COLUMNS, TableName, flat_table, records_of
 from evaluator.report.document import open_document
 from evaluator.report.formats import markdown
@@ -18,15 +19,25 @@ from evaluator.treebank.licences import UNKNOWN
 CONFIGS: tuple[TableName, ...] = ("outcomes", "cells", "breakdowns")
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
          (10_000_000, "1M<n<10M"), (100_000_000, "10M<n<100M"))  # fmt: skip
+HASHED = {"sample_hash": "SHA-256 of text and gold, as in Every Eval Ever; not there under --no-text"}
 STRICTNESS = ("CC0", "CC BY", "CC BY-SA", "CC BY-NC", "CC BY-NC-SA")
 
 
 def hub_files(report: Mapping[str, Any], outcomes: pa.Table) -> Iterator[tuple[str, bytes]]:
     """Yields (path, bytes): `README.md` and `data/*.parquet` for every config of the card. Same input, same bytes."""
     for name in CONFIGS:
-        table = outcomes if name == "outcomes" else flat_table(records_of(report, name))
+        table = _hashed(outcomes) if name == "outcomes" else flat_table(records_of(report, name))
         yield f"data/{name}.parquet", parquet_bytes(table)
     yield "README.md", card(report, outcomes.num_rows).encode("utf-8")
+
+
+def _hashed(outcomes: pa.Table) -> pa.Table:
+    """The outcomes with the hash under which Every Eval Ever knows each, unless they come without their text."""
+    if not {"text", "gold"} <= set(outcomes.column_names):
+        return outcomes
+    pairs = zip(outcomes["text"].to_pylist(), outcomes["gold"].to_pylist(), strict=True)
+    hashes = pa.array([sample_hash(text, gold) for text, gold in pairs], pa.string())
+    return outcomes.append_column(pa.field("sample_hash", pa.string(), nullable=False), hashes)
 
 
 def card(report: Mapping[str, Any], rows: int) -> str:
@@ -37,7 +48,8 @@ def card(report: Mapping[str, Any], rows: int) -> str:
     parts.append(table_markdown(headline(document)).rstrip("\n"))
     parts.append("## Treebanks\n\nSentences are the treebanks' own, under their licences.\n\n" + _treebank_list(report))
     for name in CONFIGS:
-        listed = "\n".join(f"- `{column}`: {markdown(said)}" for column, said in COLUMNS[name].items())
+        columns = COLUMNS[name] | (HASHED if name == "outcomes" else {})
+        listed = "\n".join(f"- `{column}`: {markdown(said)}" for column, said in columns.items())
         parts.append(f"## Columns of `{name}`\n\n{listed}")
     parts.append("Columns `…_lo` and `…_hi` are the ends of the interval of the column before them.")
     defined = "\n".join(f"- **{markdown(term)}**: {markdown(said)}" for _, term, said in definitions(document))

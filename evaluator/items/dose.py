@@ -41,3 +41,20 @@ def dose(orders: npt.NDArray[np.integer], offsets: Int64s, targets: npt.NDArray[
         (n_kept / pairs).astype(np.float32),
         shown[starts + targets] != targets,
     )
+
+
+def kendall_tau(orders: npt.NDArray[np.integer], offsets: Int64s) -> npt.NDArray[np.float32]:
+    """Kendall's rank correlation of each of k orders with the order as written: 1 as it stands, -1 when reversed.
+
+    tau = 1 - 4 · inversions / (n · (n - 1)); 1 for a single unit. Orders are laid end to end as for `dose`.
+    """
+    lengths = np.diff(offsets)
+    tau = np.ones(len(lengths), np.float32)
+    for length in np.unique(lengths[lengths > 1]):
+        group = np.flatnonzero(lengths == length)
+        shown = orders[offsets[group][:, None] + np.arange(length)]
+        inversions = np.zeros(len(group), np.int64)
+        for apart in range(1, length):
+            inversions += np.count_nonzero(shown[:, :-apart] > shown[:, apart:], axis=1)
+        tau[group] = 1 - 4 * inversions / (length * (length - 1))
+    return tau

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from evaluator.encode.rows import offsets_of
 from evaluator.encode.tokenizer import PieceCutter
+from evaluator.items.dose import kendall_tau
 from evaluator.store import schemas
 from evaluator.treebank.text import MASK_MARKER, gaps, traits_of
 from evaluator.types import Bools, Float64s, Int64s, Sentence, Spacing
@@ -43,12 +45,18 @@ def item_columns(items: pa.Table, sentences: Sequence[Sentence], spacing: Spacin
         "deprel": pa.array([u.deprel for u in units], pa.string()),
         "feats": pa.array([u.feats for u in units], pa.string()),
         "n_units": pa.array([len(sentences[s].units) for s in sentence], pa.int16()),
+        "kendall_tau": _tau(items["order"].combine_chunks()),
         "text": pa.array(texts, pa.large_string()),
         "gold": pa.array(
             [u.lemma if f and u.lemma else u.form for u, f in zip(units, lemma, strict=True)], pa.string()
         ),
     }
     return pa.table(columns)
+
+
+def _tau(orders: pa.ListArray) -> pa.Array:
+    offsets = offsets_of(np.asarray(orders.value_lengths(), dtype=np.int64))
+    return pa.array(kendall_tau(orders.flatten().to_numpy(), offsets))
 
 
 def _texts(items: pa.Table, sentences: Sequence[Sentence], spacing: Spacing) -> list[str]:

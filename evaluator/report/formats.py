@@ -138,12 +138,16 @@ _MARKDOWN_ACTIVE = re.compile(r"([\\`*_\[\]<>#|~$&]|^[-+=])")
 
 def markdown(text: str) -> str:
     """`text` as literal GFM, safe inside a table cell: every active ASCII sign escaped, line breaks as spaces."""
-    flat = re.sub(r"[\t\n\u2028\u2029]", " ", _controls_named(well_formed(text)))
+    flat = re.sub(r"[\t\n\u2028\u2029]", " ", inert(text))
     return re.sub(r"(?<![\w.])(\d+)\.(?=\s)", r"\1\\.", _MARKDOWN_ACTIVE.sub(r"\\\1", flat))
 
 
-def _controls_named(text: str) -> str:
-    """`text` with format controls (bidi overrides and the like, joiners excepted) as `⟨U+202E⟩`."""
+def inert(text: str) -> str:
+    """`text` that moves no cursor and turns no line: controls as pictures, other format controls as `⟨U+202E⟩`.
+
+    Joiners stay: they are spelling.
+    """
+    text = well_formed(text)
     return "".join(
         f"⟨U+{ord(c):04X}⟩" if unicodedata.category(c) in ("Cf", "Zl", "Zp") and c not in "\u200c\u200d" else c
         for c in text

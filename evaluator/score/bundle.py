@@ -12,6 +12,7 @@ output `attention` float32 [B, layers, heads, L, L], from the piece of the fourt
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,14 @@ class Bundle(BaseModel):
         """16 hex digits of all that decides an encoding: the tokenizer file, the usable length, mask and unknown."""
         decides = f"{self.files[TOKENIZER_FILE].sha256}:{self.max_pieces}:{self.mask_id}:{self.unk_id}"
         return hashlib.sha256(decides.encode()).hexdigest()[:16]
+
+
+def model_id(source: str, name: str) -> str:
+    """The id under which others know a model: its id on the Hub, or `local/` and its name here."""
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", source):
+        return source
+    slug = re.sub(r"[^\w.-]+", "-", name).strip("-.")
+    return f"local/{slug or 'model'}"
 
 
 def stamp_file(path: Path) -> FileStamp:

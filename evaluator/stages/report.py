@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluator.config import Config
 from evaluator.errors import ConfigError, StoreError
@@ -17,7 +18,8 @@ from evaluator.reduce.covariates import EXPECTED, add_covariates
 from evaluator.reduce.health import health_of
 from evaluator.reduce.outcomes import ModelAnswers, item_columns, join_answers
 from evaluator.reduce.summary import report_data
-from evaluator.report.document import slugs
+from evaluator.report.document import SCHEMA_VERSION, slugs
+from evaluator.score.bundle import model_id
 from evaluator.stages.encode import ModelFolder, open_cutter
 from evaluator.stages.manifest import manifest_of
 from evaluator.stages.pieces import pieces_read
@@ -29,8 +31,6 @@ from evaluator.store.shards import parquet_bytes
 
 if TYPE_CHECKING:
     from evaluator.report.joined import Joined
-
-REPORT_SCHEMA = 1
 
 
 def outcomes_of(run: RunFolder, models: Sequence[ModelFolder], config: Config, reporter: Reporter) -> pa.Table:
@@ -108,7 +108,7 @@ def report(
         )
         meter.advance()
     manifest = manifest_of(run, models, config)
-    document["schema"] = REPORT_SCHEMA
+    document["schema"] = SCHEMA_VERSION
     document["run_id"] = run.fingerprint
     document["counts"]["unique_rows"] = sum(m["unique_rows"] or 0 for m in manifest["models"])
     document["health"] = health_of(outcomes, document, manifest)
@@ -120,7 +120,7 @@ def report(
         document["cloze"] = list(joined.values())
     sentences = run.sentences().read_all(int((read_stage(run.items()) or {})["shards"]))
     kept = outcomes if text else outcomes.drop_columns(["text", "gold", "pred"])
-    run.location.write("report/outcomes.parquet", parquet_bytes(kept))
+    run.location.write("report/outcomes.parquet", parquet_bytes(_with_origin(kept, run, models)))
     run.location.write("report/cells.parquet", parquet_bytes(flat_table(document["cells"])))
     with reporter.stage("draw", 1, "report") as meter:
         for name, content in render_report(
@@ -135,6 +135,20 @@ def report(
             run.location.write(f"report/{name}", content)
         meter.advance()
     return document
+
+
+def _with_origin(outcomes: pa.Table, run: RunFolder, models: Sequence[ModelFolder]) -> pa.Table:
+    """The outcomes, each saying of which run and of which model, wherever it came from, it is."""
+    bundles = [model.bundle for model in models]
+    names = pa.array([bundle.name for bundle in bundles], pa.string())
+    which = pc.index_in(outcomes["model"], names)
+    columns = [
+        pa.array([run.fingerprint] * outcomes.num_rows, pa.string()),
+        pa.array([model_id(bundle.source, bundle.name) for bundle in bundles], pa.string()).take(which),
+        pa.array([bundle.revision or None for bundle in bundles], pa.string()).take(which),
+    ]
+    schema = pa.schema([*schemas.ORIGIN, *outcomes.schema])
+    return pa.table([*columns, *outcomes.columns], schema=schema)
 
 
 def cloze_runs(place: Location) -> dict[str, dict[str, Any]]:

@@ -6,6 +6,9 @@ join of all of them, one row per item and model, written by report.
 
 import pyarrow as pa
 
+NATS = {"unit": "nat"}
+"""Of a field of log-probabilities: the logarithm's base is e."""
+
 SENTENCES = pa.schema(
     [
         pa.field("sentence", pa.int32(), nullable=False),
@@ -189,19 +192,20 @@ OUTCOMES = pa.schema(
         pa.field("moved", pa.int16(), nullable=False),
         pa.field("displacement", pa.float32(), nullable=False),
         pa.field("neighbours_kept", pa.float32(), nullable=False),
+        pa.field("kendall_tau", pa.float32(), nullable=False),
         pa.field("target_moved", pa.bool_(), nullable=False),
         pa.field("windowed", pa.bool_(), nullable=False),
         pa.field("order", pa.list_(pa.int16()), nullable=False),
         pa.field("text", pa.large_string(), nullable=False),
         pa.field("gold", pa.string(), nullable=False),
-        pa.field("gold_logp", pa.float64()),
+        pa.field("gold_logp", pa.float64(), metadata=NATS),
         pa.field("gold_ranks", pa.list_(pa.int32())),
         pa.field("place", pa.int8()),
         pa.field("correct1", pa.bool_()),
         pa.field("correct5", pa.bool_()),
         pa.field("near_tie", pa.bool_()),
         pa.field("pred", pa.list_(pa.string())),
-        pa.field("pred_logp", pa.list_(pa.float64())),
+        pa.field("pred_logp", pa.list_(pa.float64()), metadata=NATS),
         pa.field("status", pa.string(), nullable=False),
         pa.field("reason", pa.string()),
         pa.field("complete", pa.bool_(), nullable=False),
@@ -210,6 +214,13 @@ OUTCOMES = pa.schema(
 """One item under one model. `text` is what the model saw, the target written as ⟨mask⟩ (once, whatever its pieces);
 `correct*` are null unless status is scored; `complete`: every cell of the base item was scored by every model, so it
 counts in the cells."""
+
+ORIGIN = (
+    pa.field("run_id", pa.string(), nullable=False),
+    pa.field("model_id", pa.string(), nullable=False),
+    pa.field("model_revision", pa.string()),
+)
+"""Columns before those of OUTCOMES in a file, which may travel alone: the same in every row of a run's model."""
 
 TEXT_OUTCOMES = pa.schema(
     [

@@ -15,6 +15,7 @@ from evaluator.errors import ConfigError
 from evaluator.items.build import ItemSettings, build_items, sentences_of, sentences_table, subset_of
 from evaluator.items.choose import base_keys, can_be_target, eligible_units
 from evaluator.items.conditions import CONDITIONS, order_of
+from evaluator.items.dose import kendall_tau
 from evaluator.items.subset import SubsetRow, subset_rows, subset_text
 from evaluator.items.views import view
 from evaluator.store.schemas import ITEMS, SENTENCES
@@ -81,6 +82,15 @@ def test_dose_by_hand() -> None:
             assert (item["moved"], item["displacement"], item["neighbours_kept"]) == (0, 0, 1)
         if item["condition"] == "reverse":
             assert (item["moved"], item["displacement"], item["neighbours_kept"]) == (6, 3, 0)
+
+
+def test_kendall_tau_is_scipys() -> None:
+    rng = np.random.default_rng(3)
+    orders = [rng.permutation(n) for n in (1, 2, 2, 7, 1, 30, 7, 64)] + [np.arange(9), np.arange(9)[::-1]]
+    offsets = np.cumsum([0, *map(len, orders)])
+    expected = [1.0 if len(o) == 1 else stats.kendalltau(np.arange(len(o)), o).statistic for o in orders]
+    assert kendall_tau(np.concatenate(orders), offsets) == pytest.approx(expected, abs=1e-6)
+    assert kendall_tau(np.zeros(0, np.int16), np.zeros(1, np.int64)).tolist() == []
 
 
 def test_chunks_of_the_table_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,10 +22,10 @@ def outcome(**values: Any) -> dict[str, Any]:
         "model": "m1", "precision": "fp32", "treebank": "T", "language": "xx", "sent_id": "s1", "sentence": 0,
         "base_id": 1, "item_id": 1, "condition": "orig", "lemma": False, "seed": 0, "draw": 0, "target": 0,
         "upos": "NOUN", "deprel": "nsubj", "feats": "_", "n_units": 8, "n_pieces": 12, "n_masks": 1, "moved": 0,
-        "displacement": 0.0, "neighbours_kept": 1.0, "target_moved": False, "windowed": False, "order": [0],
-        "text": "⟨mask⟩", "gold": "w", "gold_logp": -1.0, "gold_ranks": [0], "place": 1, "correct1": True,
-        "correct5": True, "near_tie": False, "pred": ["w"], "pred_logp": [-1.0], "status": "scored", "reason": None,
-        "complete": False,
+        "displacement": 0.0, "neighbours_kept": 1.0, "kendall_tau": 1.0, "target_moved": False,
+        "windowed": False, "order": [0], "text": "⟨mask⟩", "gold": "w", "gold_logp": -1.0, "gold_ranks": [0],
+        "place": 1, "correct1": True, "correct5": True, "near_tie": False, "pred": ["w"], "pred_logp": [-1.0],
+        "status": "scored", "reason": None, "complete": False,
     }  # fmt: skip
     return row | values
 

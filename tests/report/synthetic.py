@@ -151,7 +151,7 @@ def _outcomes(rng, index, language, number, words, models, conditions, evil, dra
                         "item_id": _hash(base, condition, draw, lemma), "condition": condition, "lemma": lemma, "seed": 1,
                         "draw": draw, "target": target, "upos": words.upos[target], "deprel": "obj", "feats": FEATS.get(words.upos[target], "_"),
                         "n_units": n, "n_pieces": 2 * n, "n_masks": masks[lemma], "moved": moved, "displacement": 1.5,
-                        "neighbours_kept": 0.2, "target_moved": True, "windowed": False, "order": order,
+                        "neighbours_kept": 0.2, "kendall_tau": 0.1, "target_moved": True, "windowed": False, "order": order,
                         "text": words.text(order, target, masks[lemma], lemma), "gold": gold,
                         "gold_logp": float(np.log(p)) - 1 - float(rng.exponential(1)) if scored else None,
                         "gold_ranks": [int(rng.integers(0, 90))] * masks[lemma] if scored else None,

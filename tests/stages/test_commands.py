@@ -6,14 +6,17 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from evaluator import cli
 from evaluator.errors import StoreError
+from evaluator.show import item_lines
 from evaluator.store.location import Location
 from evaluator.store.lock import run_lock
+from tests.reduce.synthetic import outcome
 
 GetBundle = Callable[..., str]
 COMMANDS = ("run", "prepare", "encode", "score", "report", "check", "show", "doctor", "audit")
@@ -136,6 +139,41 @@ def test_show(finished: tuple[Path, object]) -> None:
         json.loads(in_process("show", run, "-m", "alpha", flag, "--json"))["found"] for flag in ("--wrong", "--right")
     )
     assert wrong + right == json.loads(in_process("show", run, "-m", "alpha", "--json"))["found"]
+
+
+def test_show_finds_by_part_of_speech_ids_and_lot(finished: tuple[Path, object], tmp_path: Path) -> None:
+    run = str(finished[0] / "run")
+
+    def shown(*flags: str) -> list[dict[str, Any]]:
+        items = json.loads(in_process("show", run, "-m", "alpha", "--json", *flags))["items"]
+        return list(items)
+
+    everything = shown("--limit", "100000")
+    tag = everything[0]["upos"]
+    assert [i["upos"] for i in shown("--upos", tag, "--limit", "100000")] == [tag] * sum(
+        i["upos"] == tag for i in everything
+    )
+    wanted = [everything[k]["item_id"] for k in (1, 5)]
+    (tmp_path / "ids").write_text("".join(f"{i}\n\n" for i in wanted))
+    assert [i["item_id"] for i in shown("--ids", str(tmp_path / "ids"))] == wanted
+    (tmp_path / "ids").write_text("12\nx12\n")
+    said = morphorder("show", run, "--ids", str(tmp_path / "ids"))
+    assert said.returncode == 2 and f"{tmp_path / 'ids'}:2" in said.stderr
+    first, again, other = (shown("--sample", seed, "--limit", "8") for seed in ("1", "1", "2"))
+    assert first == again != other
+    assert all(item in everything for item in first) and first != everything[:8]
+
+
+def test_show_writes_markdown(finished: tuple[Path, object]) -> None:
+    said = in_process("show", str(finished[0] / "run"), "--limit", "1", "--format", "md")
+    assert said.startswith("### ") and "\n- text: " in said and "\n- gold: " in said
+
+
+def test_show_moves_no_cursor() -> None:
+    row = outcome(sent_id="s\x1b[2J", text="a \u202eb ⟨mask⟩", gold="\x1b]0;x\x07", pred=["\x9b31m"])
+    lines = item_lines(row)
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set("".join(lines))
+    assert "⟨U+202E⟩" in "".join(lines)
 
 
 @pytest.mark.usefixtures("finished")
