@@ -99,6 +99,7 @@ def synthetic(outcomes: int, models: int, treebanks: int, seeds: int) -> pa.Tabl
                 "lemma": pa.array(np.full(n, lemma)),
                 "draw": pa.array(np.zeros(n, np.int16)),
                 "n_masks": pa.array(rng.integers(1, 5, size=n).astype(np.int16)),
+                "kendall_tau": pa.array(rng.uniform(-1, 1, size=n).astype(np.float32)),
                 "gold_logp": pa.array(-np.abs(place) * 3),
                 "correct1": pa.array(place < 0),
                 "correct5": pa.array(place < 1),

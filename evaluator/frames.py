@@ -14,7 +14,7 @@ from evaluator.errors import MorphorderError, StoreError
 from evaluator.report.table_formats import flattened
 from evaluator.store.location import Location
 
-TableName = Literal["cells", "outcomes", "breakdowns", "draws", "comparisons"]
+TableName = Literal["cells", "outcomes", "breakdowns", "draws", "doses", "comparisons"]
 
 WHERE = {
     "model": "name of the model",
@@ -56,6 +56,15 @@ COLUMNS: dict[TableName, dict[str, str]] = {
         "masks_changed": "share of the group with another number of masks under +L",
     },
     "draws": {**WHERE, **SHARES, "seed": "seed that chose the target", "draw": "number of the order drawn"},
+    "doses": {
+        **{key: WHERE[key] for key in ("model", "treebank", "language")},
+        "tau": "mean Kendall's tau of the bin's orders with the orders as written",
+        "tau_min": "lowest in the bin",
+        "tau_max": "highest in the bin",
+        "n": "items: forms, all conditions but orig, every draw",
+        "n_sentences": "sentences, the clusters of the interval",
+        "top1": SHARES["top1"],
+    },
     "comparisons": {
         **{key: WHERE[key] for key in ("treebank", "language")},
         "family": "what is compared, and what Holm adjusts together: conditions, inflection, models",

@@ -13,7 +13,7 @@ import typer
 from evaluator.errors import ConfigError
 from evaluator.frames import load_report
 from evaluator.items.randomness import address, mix
-from evaluator.report.formats import inert, markdown
+from evaluator.report.formats import inert, markdown, number
 from evaluator.stages.encode import open_models
 from evaluator.stages.pieces import pieces_read
 from evaluator.stages.run import config_of
@@ -87,13 +87,13 @@ def _ids_in(path: Path) -> list[int]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}", where=str(path)) from error
     found = []
-    for number, line in enumerate(lines, 1):
+    for place, line in enumerate(lines, 1):
         text = line.strip()
         if not text:
             continue
         if not (text.isascii() and text.isdigit() and int(text) < 1 << 64):
             hint = "one item_id a line, as --json prints them"
-            raise ConfigError(f"not an item_id: {text[:40]!r}", where=f"{path}:{number}", hint=hint)
+            raise ConfigError(f"not an item_id: {text[:40]!r}", where=f"{path}:{place}", hint=hint)
         found.append(int(text))
     return found
 
@@ -162,6 +162,7 @@ def _facts(row: dict[str, Any], pieces: Sequence[str]) -> Iterator[tuple[str, st
     answers = zip(row.get("pred") or (), row["pred_logp"] or (), strict=False)
     for place, (word, logp) in enumerate(answers, 1):
         yield str(place), f"{word}   {logp:.3f}"
-    yield "moved", f"{row['moved']} of {row['n_units']} units, {row['displacement']:.1f} slots on average"
+    slots, tau = row["displacement"], row["kendall_tau"]
+    yield "moved", f"{row['moved']} of {row['n_units']} units, {slots:.1f} slots on average, τ {number(tau)}"
     if pieces:
         yield "read", " ".join(pieces)

@@ -55,6 +55,7 @@ CHECKS: dict[str, Check] = {
     "counts_are_base_items": Check("counts", reported.counts_are_base_items),
     "top5_covers_top1": Check("cells and breakdowns", reported.top5_covers_top1),
     "cells_recomputed": Check("values", reported.cells_recomputed),
+    "doses_recomputed": Check("correlations and bins of them", reported.doses_recomputed),
     "intervals_hold": Check("intervals", reported.intervals_hold),
     "nulls_explained": Check("cells", reported.nulls_explained),
 }

@@ -3,7 +3,8 @@
 Nothing here comes from `evaluator.reduce`; definitions are those of the README.
 """
 
-from collections.abc import Iterator
+from bisect import bisect
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,6 +104,23 @@ def cells_of(columns: Columns) -> Iterator[tuple[CellKey, dict[str, Any]]]:
             filled = {c: part for c, part in parts.items() if len(part.base)}
             for cell in cells:
                 yield (model, treebank, *cell), _values(cell, filled)
+
+
+def taus_of(orders: Sequence[Sequence[int]]) -> Float64s:
+    """(orders,) Kendall's tau with the order as written: 1 - 4 · inversions / (n · (n - 1)), by insertion."""
+    known: dict[tuple[int, ...], float] = {}
+    for order in map(tuple, orders):
+        if order in known:
+            continue
+        before: list[int] = []
+        inversions = 0
+        for unit in order:
+            place = bisect(before, unit)
+            inversions += len(before) - place
+            before.insert(place, unit)
+        pairs = len(order) * (len(order) - 1)
+        known[order] = 1 - 4 * inversions / pairs if pairs else 1.0
+    return np.array([known[tuple(order)] for order in orders], dtype=np.float64)
 
 
 def _values(cell: tuple[str, bool], parts: dict[tuple[str, bool], Columns]) -> dict[str, Any]:

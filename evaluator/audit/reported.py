@@ -9,13 +9,15 @@ import pyarrow as pa
 
 from evaluator.audit.finding import NotChecked, Outcome, tally, tally_each
 from evaluator.audit.joined import NO_OUTCOMES, describe_outcome, expected_of
-from evaluator.audit.recount import CellKey, cells_of, columns_of, complete_cases
+from evaluator.audit.recount import CellKey, cells_of, columns_of, complete_cases, taus_of
 from evaluator.audit.spans import numbers
 from evaluator.audit.tables import RunTables
 from evaluator.encode.rows import NOT_EXPRESSIBLE, REASONS
 
 NO_REPORT = NotChecked("there is no report.json")
 TOLERANCE = 1e-9
+ROUNDING = 1e-6
+"""Of a correlation in single precision."""
 INTERVALS = (("top1", "top1_ci"), ("top5", "top5_ci"), ("D", "D_ci"), ("S", "S_ci"), ("I", "I_ci"),
              ("I_logp", "I_logp_ci"), ("I", "I_range"))  # fmt: skip
 
@@ -148,6 +150,44 @@ def cells_recomputed(run: RunTables) -> Outcome:
             for name, value in expected[key].items():
                 there = said[key].get(name)
                 yield not _same(there, value), f"{name} of {_named(key)}: the report says {there}, the outcomes {value}"
+
+    return tally_each(lines())
+
+
+def doses_recomputed(run: RunTables) -> Outcome:
+    """Every order's rank correlation is that of its inversions; the report's bins hold what lies between their ends."""
+    if run.document is None or run.outcomes is None:
+        return NO_REPORT
+    outcomes = run.outcomes
+    said = numbers(outcomes["kendall_tau"]).astype(np.float64)
+    off = np.abs(said - taus_of(outcomes["order"].to_pylist())) > ROUNDING
+    if off.any():
+        return tally(off, lambda i: describe_outcome(outcomes, i))
+    columns = columns_of(outcomes)
+    perturbed = columns.complete & ~columns.lemma & (columns.condition != "orig")
+
+    def lines() -> Iterator[tuple[bool, str]]:
+        assert run.document is not None
+        binned: Counter[tuple[str, str]] = Counter()
+        for row in run.document.get("doses", []):
+            key = (row["model"], row["treebank"])
+            binned[key] += row["n"]
+            mine = perturbed & (columns.model == key[0]) & (columns.treebank == key[1])
+            inside = mine & (said >= row["tau_min"]) & (said <= row["tau_max"])
+            counted = {
+                "n": int(inside.sum()),
+                "n_sentences": len(set(columns.sent_id[inside].tolist())),
+                "top1": float(columns.top1[inside].mean()) if inside.any() else None,
+                "tau": float(said[inside].mean()) if inside.any() else None,
+            }
+            is_bad = not all(_same(row[name], value) for name, value in counted.items())
+            yield is_bad, f"bin at {row['tau']} of {key[0]} on {key[1]}: the outcomes say {counted}"
+        for key in {
+            *zip(columns.model[perturbed].tolist(), columns.treebank[perturbed].tolist(), strict=True),
+            *binned,
+        }:
+            counted_n = int((perturbed & (columns.model == key[0]) & (columns.treebank == key[1])).sum())
+            yield binned[key] != counted_n, f"bins of {key[0]} on {key[1]}: {binned[key]} and not {counted_n} items"
 
     return tally_each(lines())
 

@@ -6,7 +6,7 @@ many draws and with one weigh alike.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +54,7 @@ class Block:
     hit5: Int8s  # (models, slots, base items)
     gold_logp: Float64s  # (models, slots, base items) NaN where the gold is not expressible
     masks: Int16s  # (models, slots, base items) −1 where unknown
+    tau: Float64s  # (slots, base items) rank correlation of each order with the one as written
 
     @property
     def n_base(self) -> int:
@@ -99,7 +100,7 @@ def blocks(outcomes: pa.Table) -> Iterator[Block]:
     scored = flags(outcomes, "scored")
     complete = numbers(outcomes, "complete") & scored
     upos, deprel, feats = (coded(outcomes, name) for name in ("upos", "deprel", "feats"))
-    values = {name: numbers(outcomes, name) for name in ("correct1", "correct5", "gold_logp", "n_masks")}
+    values = {name: numbers(outcomes, name) for name in ("correct1", "correct5", "gold_logp", "n_masks", "kendall_tau")}
     base = {name: numbers(outcomes, name) for name in ("seed", "n_units")}
     for grid in grids(outcomes):
         part = taking_part(grid, grid.scatter(scored, fill=False))
@@ -129,7 +130,13 @@ def blocks(outcomes: pa.Table) -> Iterator[Block]:
             hit5=grid.scatter(values["correct5"].view(np.int8), fill=0)[at],
             gold_logp=finite_or_nan(grid.scatter(values["gold_logp"], fill=np.nan)[at]),
             masks=grid.scatter(values["n_masks"].astype(np.int16), fill=-1)[at],
+            tau=_of_any_model(grid.scatter(values["kendall_tau"], fill=np.nan)[at]),
         )
+
+
+def _of_any_model(values: npt.NDArray[Any]) -> Float64s:
+    """What is the same for all models, (slots, base items), of (models, slots, base items) complete cases."""
+    return values[0].astype(np.float64) if len(values) else np.zeros(values.shape[1:])
 
 
 def _complete_base_items(grid: Grid, complete: Bools, models: Bools, slots: Bools) -> Bools:

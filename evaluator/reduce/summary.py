@@ -9,13 +9,14 @@ from evaluator.reduce.block import Block, blocks
 from evaluator.reduce.breakdowns import DIMENSIONS, block_breakdowns
 from evaluator.reduce.cells import Row, block_cells
 from evaluator.reduce.comparisons import block_comparisons
+from evaluator.reduce.doses import block_doses
 from evaluator.reduce.draws import block_draws
 from evaluator.reduce.grid import coded
 from evaluator.reduce.paired import paired
 
 COLUMNS = (
     "model", "treebank", "language", "sent_id", "base_id", "condition", "lemma", "seed", "draw", "upos", "deprel",
-    "feats", "n_units", "n_masks", "gold_logp", "correct1", "correct5", "status", "reason", "complete",
+    "feats", "n_units", "n_masks", "kendall_tau", "gold_logp", "correct1", "correct5", "status", "reason", "complete",
 )  # fmt: skip
 """The columns of the outcomes that statistics read: enough to load for a new table from a finished run."""
 
@@ -23,13 +24,14 @@ COLUMNS = (
 def report_data(
     outcomes: pa.Table, *, resamples: int = 2000, confidence: float = 0.95, seed: int = 0
 ) -> dict[str, Any]:
-    """`cells`, `breakdowns`, `draws`, `comparisons`, `counts` and `intervals` of report.json; needs `complete`.
+    """`cells`, `breakdowns`, `draws`, `doses`, `comparisons`, `counts`, `intervals` of report.json; needs `complete`.
 
     A treebank's part depends on its own rows and on (resamples, confidence, seed) alone, in any order of rows. Nothing
-    is rounded. See `reduce_cells`, `block_breakdowns`, `block_draws`, `block_comparisons` for the rows.
+    is rounded. See `reduce_cells`, `block_breakdowns`, `block_draws`, `block_doses`, `block_comparisons` for the rows.
     """
     cells: list[Row] = []
     draws: list[Row] = []
+    doses: list[Row] = []
     comparisons: list[Row] = []
     breakdowns: dict[str, list[Row]] = {name: [] for name in DIMENSIONS}
     treebanks = _status_counts(outcomes)
@@ -38,6 +40,7 @@ def report_data(
         cells += block_cells(stats, confidence)
         comparisons += block_comparisons(stats, confidence)
         draws += block_draws(block)
+        doses += block_doses(block, confidence)
         for name, rows in block_breakdowns(block, confidence).items():
             breakdowns[name] += rows
         treebanks[block.treebank] |= _block_counts(block)
@@ -45,6 +48,7 @@ def report_data(
         "cells": cells,
         "breakdowns": breakdowns,
         "draws": draws,
+        "doses": doses,
         "comparisons": comparisons,
         "counts": _totals(treebanks),
         "intervals": {"resamples": resamples, "confidence": confidence, "seed": seed},

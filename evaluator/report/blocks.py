@@ -160,8 +160,8 @@ def _numbers(document: Document, figure: Figure) -> Html | None:
         wanted = [name for name in ("orig", document.strongest()) if name in document.conditions]
         by = figure.name.removeprefix("f6-")
         return folded("Numbers", table_html(tables.breakdown(document, by, [name for name in wanted if name])))
-    if figure.name.startswith("f9"):
-        return None
+    if figure.name.startswith("f7"):
+        return folded("Numbers", table_html(tables.doses(document)))
     if figure.name.startswith("f2"):
         return folded("Numbers", table_html(tables.changes(document)))
     return None
@@ -202,7 +202,7 @@ def example_block(sample: Sample, *, with_text: bool, room: int) -> Html:
         el(
             "p",
             "Small numbers are positions in the original sentence; moved units are underlined; units "
-            "that changed places share a letter. ",
+            "that changed places share a letter; τ is Kendall's rank correlation with the original order. ",
             legend,
             ".",
             class_="soft",

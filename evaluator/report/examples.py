@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from evaluator.report.answers import Answers, probability, rank_of, words_of
 from evaluator.report.document import Document, condition_label, dose
-from evaluator.report.formats import count, visible, well_formed
+from evaluator.report.formats import count, number, visible, well_formed
 from evaluator.report.lines import SWAPS, Line, cut, direction, language_tag, swap_letters
 from evaluator.report.strata import Outcome, Pair, choose_pairs, outcome_of
 
@@ -150,7 +150,8 @@ def _example(
     text = before["text"]
     sentence = spelt.get(after["sentence"])
     letters = swap_letters(after["order"]) if after["condition"] in SWAPS else {}
-    moved = f"moved {after['moved']}/{after['n_units']}" if after["moved"] else "order unchanged"
+    tau = number(after["kendall_tau"])
+    moved = f"moved {after['moved']}/{after['n_units']} · τ {tau}" if after["moved"] else "order unchanged"
     example: Example = {
         "id": f"item-{after['item_id']:016x}-{models[after['model']]}",
         "m": after["model"],

@@ -4,7 +4,7 @@ F3 and F4 are tables (`tables.sensitivity`, `tables.interaction`). A figure is d
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median, stdev
 from typing import Any
 
@@ -48,7 +48,7 @@ MOST_GROUPS = 12
 
 
 def figures(document: Document, curves: Sequence[Curve], *, sampled: bool = False) -> Iterator[Figure]:
-    """F1, F2, F5, F6 by every property and F8, as far as the report has their data; `sampled`: F8 is of a sample.
+    """F1, F2, F5, F6 by every property, F7 and F8, as far as the report has their data; `sampled`: F8 is of a sample.
 
     Beyond 12 treebanks F9 stands for all of them: nobody reads a hundred panels, and their numbers are in the tables.
     """
@@ -58,6 +58,8 @@ def figures(document: Document, curves: Sequence[Curve], *, sampled: bool = Fals
         drawn = [accuracy(document), drop(document), draws(document), *(groups(document, by) for by in GROUPS)]
     yield from (figure for figure in drawn if figure is not None)
     yield from scatters(document)
+    if not is_many(document) and (dosed := doses(document)) is not None:
+        yield dosed
     if curves and not is_many(document):
         yield log_probability(document, curves, sampled=sampled)
 
@@ -204,6 +206,53 @@ def _sorting(by: str, total: int) -> str:
     if by in ("masks", "length"):
         return "In order"
     return f"The {MOST_GROUPS} largest of {total} by n" if total > MOST_GROUPS else "Sorted by n"
+
+
+def doses(document: Document) -> Figure | None:
+    """F7: A@1 by how much of the order is left; None unless there are three bins of it somewhere."""
+    found: Sequence[Mapping[str, Any]] = document.report.get("doses") or []
+    sizes: dict[tuple[str, str], list[int]] = {}
+    for record in found:
+        sizes.setdefault((record["model"], record["treebank"]), []).append(record["n"])
+    if max(map(len, sizes.values()), default=0) < 3:
+        return None
+    titles = {place: panel_title(document, *place, sum(n)) for place, n in sizes.items()}
+    rows: list[Row] = [
+        {
+            "model": record["model"],
+            "treebank": record["treebank"],
+            "panel": titles[record["model"], record["treebank"]],
+            "tau": record["tau"],
+            "value": record["top1"],
+            "low": record["top1_ci"][0],
+            "high": record["top1_ci"][1],
+        }
+        for record in found
+    ]
+    _start_each(document, rows)
+    top = max(max(row["high"], row["start"] or 0) for row in rows)
+    base = alt.Chart()
+    x = value_axis("tau", "Kendall's τ with the original order", (min(0.0, *(row["tau"] for row in rows)) - 0.05, 1.0))
+    y = alt.Y(
+        "value:Q",
+        title="share found",
+        scale=alt.Scale(domain=[0, min(1.0, top * 1.05)], nice=False),
+        axis=alt.Axis(tickCount=3, format="~f", labelExpr=BARE),
+    )
+    start = base.mark_rule(color=LIGHT["line"], strokeWidth=0.8).encode(alt.Y("mean(start):Q"))
+    span = base.mark_rule(color=BLUE, strokeWidth=1).encode(along_x("tau"), alt.Y("low:Q"), alt.Y2("high"))
+    line = base.mark_line(color=BLUE, strokeWidth=1).encode(x, y)
+    dot = base.mark_point(filled=True, shape="circle", color=BLUE, size=30, opacity=1).encode(along_x("tau"), y)
+    layered = alt.layer(start, span, line, dot).properties(width=panel_width(document), height=110)
+    places = [(model, treebank) for treebank in document.treebanks for model in document.models]
+    panels = [titles[place] for place in places if place in titles]
+    chart = faceted(layered, rows, panels, columns_across(document))
+    caption = (
+        "A@1 by how much of the order is left: items of all perturbations of order, in bins of about equal n by "
+        f"Kendall's τ (1: as written, 0: no order left), {document.level()} Wilson interval; thin line: original "
+        "order. Word forms. Bins differ in which conditions they hold, so this shows an association."
+    )
+    return Figure("f7-dose", "By order left", caption, "", chart, "by-tau")
 
 
 def log_probability(document: Document, curves: Sequence[Curve], *, sampled: bool) -> Figure:

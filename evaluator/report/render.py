@@ -68,6 +68,7 @@ def all_tables(document: Document, names: dict[str, str]) -> list[tables.Table]:
     for by in figures.GROUPS:
         table = tables.breakdown(document, by, wanted)
         found += [table] if table.rows else []
+    found += [tables.doses(document)] if document.report.get("doses") else []
     return found
 
 
@@ -82,6 +83,7 @@ def _table_files(document: Document, names: dict[str, str], joined: Sequence[Joi
     exact = {
         "cells-exact": document.report.get("cells") or [],
         "draws": document.report.get("draws") or [],
+        "doses": document.report.get("doses") or [],
         "comparisons-exact": document.report.get("comparisons") or [],
         "breakdowns-exact": [{"by": by, **row} for by in sorted(breakdowns) for row in breakdowns[by] or []],
     }

@@ -253,6 +253,32 @@ def breakdown(document: Document, by: str, conditions: Sequence[str]) -> Table:
     return Table(f"by-{by}", caption, tuple(columns), tuple(row for _, row in rows), stub=3)
 
 
+def doses(document: Document) -> Table:
+    """F7's numbers: A@1 in bins of Kendall's tau, forms, all perturbations of order."""
+    found: Sequence[Mapping[str, Any]] = document.report.get("doses") or []
+    columns = (
+        Column("model", "model", "text"),
+        Column("language", "language", "text"),
+        Column("tau", "mean τ"),
+        Column("tau_min", "from"),
+        Column("tau_max", "to"),
+        Column("n", "items", "count"),
+        Column("top1", "A@1", has_ci=True, define="A"),
+    )
+    order = {place: i for i, place in enumerate(_places(document))}
+    records = sorted(found, key=lambda r: (order.get((r["model"], r["treebank"]), 0), r["tau"]))
+    rows = tuple(
+        (
+            Entry(record["model"]),
+            Entry(document.place(record["treebank"])),
+            *(Entry(record[key]) for key in ("tau", "tau_min", "tau_max", "n")),
+            Entry(record["top1"], record["top1_ci"]),
+        )
+        for record in records
+    )
+    return Table("by-tau", "A@1 by Kendall's τ with the original order, word forms.", columns, rows, stub=3)
+
+
 def _places(document: Document) -> list[tuple[str, str]]:
     return [(model, treebank) for model in document.models for treebank in document.treebanks]
 

@@ -337,6 +337,24 @@ def cell_lost(run: Path) -> None:
         del document["cells"][2]
 
 
+@breaks("doses_recomputed")
+def bin_of_other_accuracy(run: Path) -> None:
+    with report(run) as document:
+        document["doses"][-1]["top1"] += 0.01
+
+
+@breaks("doses_recomputed")
+def bin_lost(run: Path) -> None:
+    with report(run) as document:
+        del document["doses"][0]
+
+
+@breaks("doses_recomputed")
+def order_called_nearer_than_it_is(run: Path) -> None:
+    with outcome_rows(run) as rows:
+        next(row for row in rows if row["condition"] == "full")["kendall_tau"] += 0.01
+
+
 @breaks("intervals_hold")
 def interval_beside_its_estimate(run: Path) -> None:
     with report(run) as document:

@@ -245,6 +245,13 @@ def _report(rng, rows, languages, models, conditions, items, evil):  # type: ign
             draws.append({"model": model, "treebank": treebank, "language": treebank[:2], "condition": condition,
                           "lemma": lemma, "seed": 1, "draw": draw, "n": len(hits), "top1": float(np.mean(hits)),
                           "top5": float(np.mean(hits)) + 0.1})  # fmt: skip
+    doses = [
+        {"model": model, "treebank": treebank, "language": treebank[:2], "tau": tau, "tau_min": tau - 0.05,
+         "tau_max": tau + 0.05, "n": items, "n_sentences": items, "top1": 0.2 + tau / 5,
+         "top1_ci": [0.15 + tau / 5, 0.25 + tau / 5]}
+        for model, treebank in dict.fromkeys((c["model"], c["treebank"]) for c in cells)
+        for tau in (-0.1, 0.2, 0.6, 0.9)
+    ]  # fmt: skip
     for treebank in dict.fromkeys(c["treebank"] for c in cells):
         pairs = [("conditions", (models[0], "orig", False), (models[0], c, False)) for c in conditions if c != "orig"]
         if len(models) > 1:
@@ -262,7 +269,7 @@ def _report(rng, rows, languages, models, conditions, items, evil):  # type: ign
     scored = len(done)
     return {
         "schema": 1, "run_id": "demo-2models" + (evil[0] if evil else ""), "cells": cells, "breakdowns": breakdowns,
-        "draws": draws, "comparisons": comparisons,
+        "draws": draws, "doses": doses, "comparisons": comparisons,
         "counts": {"base_items": items * len(languages), "items": len(rows), "scored": scored, "unique_rows": scored - 7,
                    "complete_base_items": (items - items // 29) * len(languages),
                    "skipped": {"too_long": len(rows) - scored} if len(rows) - scored else {}},

@@ -155,7 +155,9 @@ def test_conditions_are_in_dose_order_everywhere(run: Run, files: dict[str, byte
     ]
 
 
-@pytest.mark.parametrize("name", ["f1-accuracy", "f2-drop", "f5-draws", "f6-upos", "f6-feats", "f6-masks", "f8-logp"])
+@pytest.mark.parametrize(
+    "name", ["f1-accuracy", "f2-drop", "f5-draws", "f6-upos", "f6-feats", "f6-masks", "f7-dose", "f8-logp"]
+)
 def test_figures_carry_their_data_and_description(files: dict[str, bytes], name: str) -> None:
     drawn = files[f"figures/{name}.svg"].decode()
     assert drawn.startswith("<svg ") and "<desc" in drawn and "<title" in drawn and "href" not in drawn

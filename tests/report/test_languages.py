@@ -22,7 +22,7 @@ TABLE = "language,family,speakers\nde,Germanic,130\nru,Slavic,255\nzh,Sinitic,13
 def many() -> Run:
     """Three languages under fifteen names."""
     made = make_run(("de", "ru", "zh"), ("a", "b"), ("orig", "full"), items=6, draws=1)
-    parts = ("cells", "comparisons", "draws")
+    parts = ("cells", "comparisons", "draws", "doses")
     report: dict[str, Any] = {**made.report, "breakdowns": {by: [] for by in made.report["breakdowns"]}}
     for name in parts:
         report[name] = [

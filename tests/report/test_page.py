@@ -81,7 +81,7 @@ def test_it_reads_without_its_script(files: dict[str, bytes]) -> None:
     captions = " ".join("".join(caption.itertext()) for caption in each(tree, "caption"))
     parts = ("A@1", "S: share", "I: overlap", "Paired comparisons: models", "in the group of each of its features")
     assert all(part in captions for part in parts)
-    drawn = ("f1-accuracy", "f2-drop", "f5-draws", "f6-upos", "f6-feats", "f6-length", "f8-logp")
+    drawn = ("f1-accuracy", "f2-drop", "f5-draws", "f6-upos", "f6-feats", "f6-length", "f7-dose", "f8-logp")
     assert {f"{name}-t" for name in drawn} <= set(ids(tree))
     assert len(list(each(tree, "article"))) == 50
 
@@ -168,6 +168,7 @@ def test_a_report_without_anything_still_renders() -> None:
         "cells": [],
         "breakdowns": {},
         "draws": [],
+        "doses": [],
         "comparisons": [],
         "manifest": {},
         "counts": {},
