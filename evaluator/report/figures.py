@@ -45,6 +45,8 @@ GROUPS = {
 """What F6 is drawn by."""
 MOST_GROUPS = 12
 """Groups of a panel; the rest is in the table."""
+MOST_DOTS, QUANTILE_DOTS = 30, 20
+"""Dots of a cell in F5, and how many quantiles stand for more."""
 
 
 def figures(document: Document, curves: Sequence[Curve], *, sampled: bool = False) -> Iterator[Figure]:
@@ -128,6 +130,8 @@ def draws(document: Document) -> Figure | None:
         rows.append({**point(document, cell, "top1"), "draw": record["top1"]})
     if len(rows) <= len({(r["model"], r["treebank"], r["condition"]) for r in rows}):
         return None
+    spread = _spread(rows)
+    rows, thinned = _thinned(rows)
     base = alt.Chart()
     x = value_axis("draw", "share found", (0.0, min(1.0, max(max(r["draw"], r["high"] or 0) for r in rows) * 1.05)))
     dots = base.mark_point(shape="circle", filled=False, color=BLUE, size=26, strokeWidth=1, opacity=1).encode(x)
@@ -135,19 +139,36 @@ def draws(document: Document) -> Figure | None:
     mean = base.mark_tick(color=BLUE, thickness=2, height=11).encode(along_x("value"))
     layers = [span, dots, mean]
     chart = in_panels(document, rows, layers, condition_axis(document, skip_orig=True), spelt=False)
-    caption = (
-        f"One hollow dot per seed and draw, bar: the cell, line: its {document.level()} interval over sentences. Forms."
-    )
-    return Figure("f5-draws", "Spread over draws", f"{caption} {_spread(rows)}", "", chart, "draws")
+    dot = f"{QUANTILE_DOTS} quantiles of the seeds and draws" if thinned else "One hollow dot per seed and draw"
+    caption = f"{dot}, bar: the cell, line: its {document.level()} interval over sentences. Forms. {spread}"
+    return Figure("f5-draws", "Spread over draws", caption.strip(), "", chart, "draws")
+
+
+def _thinned(rows: Sequence[Row]) -> tuple[list[Row], bool]:
+    """The rows, of a cell of more than `MOST_DOTS` draws only quantiles of them; and whether there is such a cell."""
+    thin: list[Row] = []
+    for cell in _by_cell(rows):
+        if len(cell) <= MOST_DOTS:
+            thin += cell
+            continue
+        values = sorted(row["draw"] for row in cell)
+        places = ((2 * i + 1) * len(values) // (2 * QUANTILE_DOTS) for i in range(QUANTILE_DOTS))
+        thin += [{**cell[0], "draw": values[place]} for place in places]
+    return thin, len(thin) < len(rows)
+
+
+def _by_cell(rows: Sequence[Row]) -> list[list[Row]]:
+    cells: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        cells.setdefault((row["model"], row["treebank"], row["condition"]), []).append(row)
+    return list(cells.values())
 
 
 def _spread(rows: Sequence[Row]) -> str:
     """How much draws differ against how uncertain a cell is: medians over cells of draw SD and item SE."""
-    cells: dict[tuple[str, str, str], list[Row]] = {}
-    for row in rows:
-        cells.setdefault((row["model"], row["treebank"], row["condition"]), []).append(row)
-    deviations = [stdev(row["draw"] for row in cell) for cell in cells.values() if len(cell) > 1]
-    errors = [(cell[0]["high"] - cell[0]["low"]) / (2 * 1.96) for cell in cells.values() if cell[0]["low"] is not None]
+    cells = _by_cell(rows)
+    deviations = [stdev(row["draw"] for row in cell) for cell in cells if len(cell) > 1]
+    errors = [(cell[0]["high"] - cell[0]["low"]) / (2 * 1.96) for cell in cells if cell[0]["low"] is not None]
     if not deviations or not errors:
         return ""
     return f"Median over cells: SD of draws {number(median(deviations))}, SE over sentences {number(median(errors))}."

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from evaluator.reduce.summary import report_data
-from evaluator.report import render_report, summary_lines, tables, terminal_table
+from evaluator.report import figures, render_report, summary_lines, tables, terminal_table
 from evaluator.report.document import DOSE_ORDER, open_document, report_schema, slugs
 from evaluator.report.formats import number, p_value
 from evaluator.report.render import all_tables
@@ -162,6 +162,17 @@ def test_figures_carry_their_data_and_description(files: dict[str, bytes], name:
     drawn = files[f"figures/{name}.svg"].decode()
     assert drawn.startswith("<svg ") and "<desc" in drawn and "<title" in drawn and "href" not in drawn
     assert json.loads(files[f"figures/{name}.vl.json"])["data"]["values"]
+
+
+@pytest.mark.parametrize(("count", "dots"), [(30, 30), (31, 20), (400, 20)])
+def test_many_draws_are_drawn_as_quantiles(run: Run, count: int, dots: int) -> None:
+    one = next(d for d in run.report["draws"] if d["condition"] == "full" and not d["lemma"])
+    drawn = [{**one, "draw": i, "top1": ((7 * i) % count + 0.5) / count} for i in range(count)]
+    found = figures.draws(open_document({**run.report, "draws": drawn}))
+    assert found is not None
+    shown = sorted(row["draw"] for row in found.spec["data"]["values"])
+    assert len(shown) == dots and (f"{dots} quantiles" in found.caption) == (count > 30)
+    assert shown == pytest.approx([(i + 0.5) / dots for i in range(dots)], abs=1 / count)
 
 
 def test_the_ending_of_a_run_fits_ten_lines(run: Run) -> None:
