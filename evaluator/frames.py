@@ -80,7 +80,7 @@ COLUMNS: dict[TableName, dict[str, str]] = {
     },
     "outcomes": {
         "run_id": "the run, as in report.json",
-        "model_id": "where the model came from: an id on the Hub, or the name of a file or folder",
+        "model_id": "the model's id on the Hub, else `local/` and its name here",
         "model_revision": "its revision there, if it has one",
         **WHERE,
         "precision": "precision that the model ran in",
