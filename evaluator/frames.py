@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from evaluator.errors import MorphorderError, StoreError
 from evaluator.report.table_formats import flattened
 from evaluator.store.location import Location
+from evaluator.store.schemas import OUTCOMES, TEXT_COLUMNS
 
 TableName = Literal["cells", "outcomes", "breakdowns", "draws", "doses", "comparisons"]
 
@@ -171,7 +172,7 @@ def flat_table(records: Sequence[Mapping[str, Any]]) -> pa.Table:
 def load_report(folder: str | Path) -> Report:
     """The report in a run folder (or in its `report/` folder): `load_report("run").frame("cells")` is a data frame.
 
-    Errors: StoreError when there is none.
+    Errors: StoreError when there is none, or one of another version.
     """
     location = Location.of(folder)
     if not location.exists("report.json"):
@@ -180,4 +181,7 @@ def load_report(folder: str | Path) -> Report:
         raise StoreError("has no report", where=str(folder), hint=f"run: morphorder report {folder}")
     document = json.loads(location.read("report.json").to_pybytes())
     outcomes = pq.read_table(pa.BufferReader(location.read("outcomes.parquet")))
+    if missing := set(OUTCOMES.names) - set(TEXT_COLUMNS) - set(outcomes.column_names):
+        said = f"its report is of another version: outcomes without {', '.join(sorted(missing))}"
+        raise StoreError(said, where=str(folder), hint=f"run: morphorder report {folder}")
     return Report(document, pa.Table.from_pylist(document["cells"]), outcomes)

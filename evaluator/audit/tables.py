@@ -13,10 +13,9 @@ from evaluator.errors import BundleError, StoreError
 from evaluator.score.bundle import TOKENIZER_FILE, Bundle, read_bundle, stamp_file
 from evaluator.stages.prepare import demo_folder
 from evaluator.store.run import RunFolder, read_json, read_stage
-from evaluator.store.schemas import ORIGIN, OUTCOMES
+from evaluator.store.schemas import ORIGIN, OUTCOMES, TEXT_COLUMNS
 from evaluator.store.shards import ShardSet
 
-TEXT_COLUMNS = ("text", "gold", "pred")
 """What `--no-text` leaves out of the outcomes."""
 
 

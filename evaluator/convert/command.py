@@ -13,9 +13,9 @@ from evaluator.convert.hub import hub_files
 from evaluator.errors import ConfigError
 from evaluator.frames import Report, load_report
 from evaluator.store.location import Location
+from evaluator.store.schemas import TEXT_COLUMNS
 
 FORMATS = ("eee", "hub")
-TEXTS = ("text", "gold", "pred")
 
 
 def convert_command(
@@ -61,7 +61,7 @@ def convert_command(
 def _files(report: Report, to: str, organization: str, relationship: str, no_text: bool) -> Iterator[tuple[str, bytes]]:
     outcomes = report.outcomes
     if no_text:
-        outcomes = outcomes.drop_columns([name for name in TEXTS if name in outcomes.column_names])
+        outcomes = outcomes.drop_columns([name for name in TEXT_COLUMNS if name in outcomes.column_names])
     if to == "hub":
         return hub_files(report.document, outcomes)
     return eee_files(report.document, outcomes, retrieved=_now(), organization=organization, relationship=relationship)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from evaluator.reduce.cells import Row
 from evaluator.report.document import canonical_json
 from evaluator.score.bundle import model_id
+from evaluator.store.schemas import TEXT_COLUMNS
 
 SCHEMA_VERSION = "0.3.0"
 COLLECTION = "morphorder"
@@ -175,7 +176,7 @@ def sample_hash(text: str, gold: str) -> str:
 
 def _samples(outcomes: pa.Table, model: str, identity: str, evaluation_id: str) -> Iterator[str]:
     """One JSON line per item that counts, by item."""
-    if not {"text", "gold", "pred"} <= set(outcomes.column_names):
+    if not set(TEXT_COLUMNS) <= set(outcomes.column_names):
         return
     rows = outcomes.filter(pc.and_(outcomes["complete"], pc.equal(outcomes["model"], model)))
     for row in rows.sort_by([("item_id", "ascending")]).to_pylist():

@@ -119,7 +119,7 @@ def report(
     if joined:
         document["cloze"] = list(joined.values())
     sentences = run.sentences().read_all(int((read_stage(run.items()) or {})["shards"]))
-    kept = outcomes if text else outcomes.drop_columns(["text", "gold", "pred"])
+    kept = outcomes if text else outcomes.drop_columns(list(schemas.TEXT_COLUMNS))
     run.location.write("report/outcomes.parquet", parquet_bytes(_with_origin(kept, run, models)))
     run.location.write("report/cells.parquet", parquet_bytes(flat_table(document["cells"])))
     with reporter.stage("draw", 1, "report") as meter:

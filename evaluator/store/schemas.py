@@ -215,6 +215,9 @@ OUTCOMES = pa.schema(
 `correct*` are null unless status is scored; `complete`: every cell of the base item was scored by every model, so it
 counts in the cells."""
 
+TEXT_COLUMNS = ("text", "gold", "pred")
+"""Columns of OUTCOMES that a report written without text lacks."""
+
 ORIGIN = (
     pa.field("run_id", pa.string(), nullable=False),
     pa.field("model_id", pa.string(), nullable=False),

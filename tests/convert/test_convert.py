@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from evaluator.cli import app
 from evaluator.convert.eee import eee_files
 from evaluator.convert.hub import CONFIGS, hub_files, hub_licence
-from evaluator.errors import ConfigError
+from evaluator.errors import ConfigError, StoreError
 from evaluator.frames import COLUMNS, load_report
 from evaluator.report.document import canonical_json
 from evaluator.store.shards import parquet_bytes
@@ -154,3 +154,7 @@ def test_the_command_and_the_data_frames(tmp_path: Path, run: Run) -> None:
     cells = report.frame("cells")
     orig = cells[(cells["condition"] == "orig") & ~cells["lemma"]]
     assert list(orig["top1"]) == [c["top1"] for c in run.report["cells"] if c["condition"] == "orig" and not c["lemma"]]
+    older = run.outcomes.drop_columns(["kendall_tau"])
+    (tmp_path / "run" / "report" / "outcomes.parquet").write_bytes(parquet_bytes(older))
+    with pytest.raises(StoreError, match="another version: outcomes without kendall_tau"):
+        load_report(place)
