@@ -122,12 +122,10 @@ def _copy_sources(folder: Path, *, demo_treebanks: bool, models: tuple[str, ...]
     info = folder / f"morphorder-{installed.version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: morphorder\nVersion: {installed.version}\n")
-    engines = [
-        e
-        for e in installed.entry_points
-        if e.group == "morphorder.engines" and e.value.startswith(("evaluator", "cluster"))
-    ]
-    lines = ["[morphorder.engines]", *(f"{e.name} = {e.value}" for e in engines)]
+    lines = []
+    for group in ("morphorder.engines", "morphorder.blocks"):
+        ours = [e for e in installed.entry_points.select(group=group) if e.value.startswith(("evaluator", "cluster"))]
+        lines += [f"[{group}]", *(f"{e.name} = {e.value}" for e in ours)]
     (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
 
 

@@ -51,6 +51,6 @@ def test_base_install_needs_neither_torch_nor_ray() -> None:
 
 
 def test_engines_and_commands_load() -> None:
-    for group in ("morphorder.engines", "morphorder.commands"):
+    for group in ("morphorder.engines", "morphorder.commands", "morphorder.blocks"):
         for entry in entry_points(group=group):
             assert entry.load() is not None

@@ -1,9 +1,9 @@
 """Items, links and scored rows of a run in; outcomes, report.json and everything drawn from it out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,19 +18,16 @@ from evaluator.reduce.covariates import EXPECTED, add_covariates
 from evaluator.reduce.health import health_of
 from evaluator.reduce.outcomes import ModelAnswers, item_columns, join_answers
 from evaluator.reduce.summary import report_data
-from evaluator.report.document import SCHEMA_VERSION, slugs
+from evaluator.report.document import SCHEMA_VERSION
 from evaluator.score.bundle import model_id
 from evaluator.stages.encode import ModelFolder, open_cutter
+from evaluator.stages.joined import joined_blocks, joined_reports
 from evaluator.stages.manifest import manifest_of
 from evaluator.stages.pieces import pieces_read
 from evaluator.stages.score import is_scored
 from evaluator.store import schemas
-from evaluator.store.location import Location
-from evaluator.store.run import RunFolder, read_json, read_stage
+from evaluator.store.run import RunFolder, read_stage
 from evaluator.store.shards import parquet_bytes
-
-if TYPE_CHECKING:
-    from evaluator.report.joined import Joined
 
 
 def outcomes_of(run: RunFolder, models: Sequence[ModelFolder], config: Config, reporter: Reporter) -> pa.Table:
@@ -115,9 +112,9 @@ def report(
     document["manifest"] = manifest
     if covariate is not None:
         document = add_covariates(document, _text_of(covariate), covariate.name)
-    joined = cloze_runs(run.location)
-    if joined:
-        document["cloze"] = list(joined.values())
+    joined = joined_reports(run.location)
+    for task, reports in joined.items():
+        document[task] = list(reports.values())
     sentences = run.sentences().read_all(int((read_stage(run.items()) or {})["shards"]))
     kept = outcomes if text else outcomes.drop_columns(list(schemas.TEXT_COLUMNS))
     run.location.write("report/outcomes.parquet", parquet_bytes(_with_origin(kept, run, models)))
@@ -130,7 +127,7 @@ def report(
             sentences=sentences,
             pieces=partial(_pieces, run, models),
             excel=excel,
-            joined=[block.named(f"cloze-{slug}") for slug, block in _blocks(joined).items()],
+            joined=list(joined_blocks(joined)),
         ):
             run.location.write(f"report/{name}", content)
         meter.advance()
@@ -149,23 +146,6 @@ def _with_origin(outcomes: pa.Table, run: RunFolder, models: Sequence[ModelFolde
     ]
     schema = pa.schema([*schemas.ORIGIN, *outcomes.schema])
     return pa.table([*columns, *outcomes.columns], schema=schema)
-
-
-def cloze_runs(place: Location) -> dict[str, dict[str, Any]]:
-    """The reports of the cloze runs in a run's folder, `RUN/cloze/NAME`, by name: they join its report."""
-    found = {}
-    for name in sorted(place.folders("cloze")):
-        report = read_json(place, f"cloze/{name}/report/report.json")
-        if report is not None and report.get("kind") == "cloze":
-            found[name] = report
-    return found
-
-
-def _blocks(reports: Mapping[str, Mapping[str, Any]]) -> "dict[str, Joined]":
-    from evaluator.cloze.report import joined
-
-    slugged = slugs(reports)
-    return {slugged[name]: joined(report) for name, report in reports.items()}
 
 
 def _text_of(path: Path) -> str:

@@ -71,15 +71,16 @@ def test_items_of_the_package_are_those_of_the_config(
 def test_package_works_by_itself(config: Config, tmp_path: Path) -> None:
     package = make_package(config, tmp_path / "sent")
     code = (
-        "import cluster, evaluator; from importlib.metadata import version;"
+        "import cluster, evaluator; from importlib.metadata import entry_points, version;"
         "from evaluator.executor import engine_named; from pathlib import Path;"
-        "print(version('morphorder'), engine_named('local').__name__, Path(evaluator.__file__).parent.parent)"
+        "print(version('morphorder'), engine_named('local').__name__, Path(evaluator.__file__).parent.parent,"
+        "*{e.name for e in entry_points(group='morphorder.blocks')})"
     )
     environment = {"PYTHONPATH": str(package.folder), "PATH": "/usr/bin:/bin"}
     ran = subprocess.run(
         [sys.executable, "-c", code], env=environment, cwd=package.folder, check=True, capture_output=True, text=True
     )
-    assert ran.stdout.split() == ["0.1.0", "run_local", str(package.folder)]
+    assert ran.stdout.split() == ["0.1.0", "run_local", str(package.folder), "cloze"]
 
 
 def test_too_large_a_package_names_its_largest_files(config: Config, tmp_path: Path) -> None:
