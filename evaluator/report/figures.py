@@ -271,7 +271,7 @@ def doses(document: Document) -> Figure | None:
     caption = (
         "A@1 by how much of the order is left: items of all perturbations of order, in bins of about equal n by "
         f"Kendall's τ (1: as written, 0: no order left), {document.level()} Wilson interval; thin line: original "
-        "order. Word forms. Bins differ in which conditions they hold, so this shows an association."
+        "order. Word forms; n counts items. Bins differ in which conditions they hold: this shows an association."
     )
     return Figure("f7-dose", "By order left", caption, "", chart, "by-tau")
 
