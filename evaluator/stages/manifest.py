@@ -83,7 +83,9 @@ def _model(run: RunFolder, model: ModelFolder, config: Config) -> dict[str, Any]
         "parameters": bundle.parameters,
         "max_pieces": bundle.max_pieces,
         "parity": bundle.parity,
-        "provider": scored.get("provider") or providers_of(answers, range(encoded.get("shards", 0))) or None,
+        "provider": scored.get("provider")
+        or providers_of(answers.made_by(s) for s in range(encoded.get("shards", 0)))
+        or None,
         "unique_rows": scored.get("rows"),
         "whole_text_equal": encoded.get("whole_text_equal", {}),
     }

@@ -24,7 +24,7 @@ from evaluator.stages.encode import ModelFolder, open_cutter
 from evaluator.stages.joined import joined_blocks, joined_reports
 from evaluator.stages.manifest import manifest_of
 from evaluator.stages.pieces import pieces_read
-from evaluator.stages.score import is_scored
+from evaluator.stages.score import answers_of
 from evaluator.store import schemas
 from evaluator.store.run import RunFolder, read_stage
 from evaluator.store.shards import parquet_bytes
@@ -57,13 +57,11 @@ def _answers(run: RunFolder, model: ModelFolder, config: Config) -> tuple[ModelF
     encoded = read_stage(run.rows(bundle.tokenizer_fingerprint))
     if encoded is None:
         return None
-    shards = range(int(encoded["shards"]))
-    done = [shard for shard in shards if is_scored(scored, shard, encoded)]
-    if shards and not done:
+    found = [answers_of(scored, shard, encoded) for shard in range(int(encoded["shards"]))]
+    if found and not any(found):
         return None
-    parts = [
-        scored.read(s) if s in done else _not_scored(run.rows(bundle.tokenizer_fingerprint).read(s)) for s in shards
-    ]
+    rows = run.rows(bundle.tokenizer_fingerprint)
+    parts = [answers[0] if answers else _not_scored(rows.read(shard)) for shard, answers in enumerate(found)]
     table = pa.concat_tables(parts) if parts else schemas.SCORED.empty_table()
     return model, ModelAnswers(bundle.name, bundle.precision, table, open_cutter(model))
 

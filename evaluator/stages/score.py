@@ -1,10 +1,12 @@
 """Encoded rows and a model in; scored rows out, one shard at a time, by whatever engine was asked for."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from evaluator.config import Config
 from evaluator.errors import ConfigError, MorphorderError, StoreError
@@ -45,7 +47,7 @@ def score_shards(
     if encoded is None:
         raise StoreError("its rows are not finished", where=str(rows.location), hint="run: morphorder encode")
     shards = range(int(encoded["shards"]))
-    pending = [s for s in shards if not is_scored(scored, s, encoded)]
+    pending = [s for s in shards if answers_of(scored, s, encoded) is None]
     if not pending and (done := read_stage(scored)) is not None:
         return done
     job = ScoreJob(
@@ -65,17 +67,18 @@ def score_shards(
         for report in engine_named(config.engine)(job, pending, config.ray.model_dump()) if pending else ():
             reports.append(report)
             meter.advance(report.rows)
-    if missing := [s for s in shards if not is_scored(scored, s, encoded)]:
+    ended = [_ended(scored, s, encoded) for s in shards]
+    if missing := ended.count(None):
         raise MorphorderError(
-            f"{len(missing)} of {len(shards)} shards of {model.bundle.name} were not scored",
+            f"{missing} of {len(shards)} shards of {model.bundle.name} were not scored",
             where=str(scored.location),
             hint="run the same command again: finished shards are kept",
         )
     facts = {
         "rows": int(encoded["rows"]),
         "shards": len(shards),
-        "failed": sum(_failed(scored, s) for s in shards),
-        "provider": providers_of(scored, shards) or PROVIDERS[config.scoring.provider],
+        "failed": sum(end.failed for end in ended if end),
+        "provider": providers_of(end.made_by for end in ended if end) or PROVIDERS[config.scoring.provider],
         "wall_s": perf_counter() - began,
         "rows_now": sum(r.rows for r in reports),
         "pieces_now": sum(r.pieces for r in reports),
@@ -90,23 +93,34 @@ def settings_of(config: Config) -> ScoreSettings:
     return ScoreSettings.for_provider(config.scoring.provider, config.k, config.scoring.max_batch_pieces)
 
 
-def providers_of(scored: ShardSet, shards: Iterable[int]) -> str:
-    """Every provider that scored one of the shards, by name: several after a run was continued elsewhere."""
-    return ", ".join(sorted({scored.made_by(shard).partition(MADE_ON)[0] for shard in shards} - {""}))
+def providers_of(remarks: Iterable[str]) -> str:
+    """Every provider named by the remarks of scored shards: several after a run was continued elsewhere."""
+    return ", ".join(sorted({remark.partition(MADE_ON)[0] for remark in remarks} - {""}))
 
 
-def is_scored(scored: ShardSet, shard: int, encoded: dict[str, Any]) -> bool:
-    """Whether a shard's answers are there, whole, and those of the rows that the encode stage put into it."""
-    if not scored.is_done(shard):
-        return False
-    rows = scored.read(shard)["row"].to_numpy()
+def answers_of(scored: ShardSet, shard: int, encoded: dict[str, Any]) -> tuple[pa.Table, str] | None:
+    """A shard's answers and remark; None unless they are whole and of the rows that the encode stage put into it."""
+    found = scored.find(shard)
     first = shard * int(encoded["shard_rows"])
-    return bool(np.array_equal(rows, np.arange(first, first + _size(shard, encoded))))
+    if found is None or not np.array_equal(found[0]["row"], np.arange(first, first + _size(shard, encoded))):
+        return None
+    return found
 
 
-def _failed(scored: ShardSet, shard: int) -> int:
-    column = scored.read(shard)["failed"]
-    return len(column) - int(column.null_count)
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What one scored shard came to."""
+
+    failed: int
+    made_by: str
+
+
+def _ended(scored: ShardSet, shard: int, encoded: dict[str, Any]) -> _End | None:
+    found = answers_of(scored, shard, encoded)
+    if found is None:
+        return None
+    table, made_by = found
+    return _End(table.num_rows - table["failed"].null_count, made_by)
 
 
 def _size(shard: int, encoded: dict[str, Any]) -> int:

@@ -43,6 +43,20 @@ class ShardSet:
 
     def read(self, shard: int) -> pa.Table:
         """One shard. Errors: StoreError when it is missing, damaged, or was made by something else."""
+        return self._marked(shard).replace_schema_metadata(None)
+
+    def find(self, shard: int) -> tuple[pa.Table, str] | None:
+        """The shard and the remark it was written with; None when it is missing, damaged or foreign."""
+        if not self.location.exists(self.name(shard)):
+            return None
+        try:
+            table = self._marked(shard)
+        except StoreError:
+            return None
+        return table.replace_schema_metadata(None), _remark(table.schema)
+
+    def _marked(self, shard: int) -> pa.Table:
+        """See `read`; the marks are still among the schema's metadata."""
         name = self.name(shard)
         where = f"{self.location}/{name}"
         try:
@@ -57,17 +71,11 @@ class ShardSet:
             raise StoreError("shard was made by other settings or data", where=where, hint="choose another --out")
         if table.schema.remove_metadata() != self.schema or int(marks.get(ROWS, b"-1")) != table.num_rows:
             raise StoreError("shard does not hold what it declares", where=where, hint="delete it and rerun")
-        return table.replace_schema_metadata(None)
+        return table
 
     def is_done(self, shard: int) -> bool:
         """Whether the shard is there, whole and made by this fingerprint; a damaged or foreign one is not."""
-        if not self.location.exists(self.name(shard)):
-            return False
-        try:
-            self.read(shard)
-        except StoreError:
-            return False
-        return True
+        return self.find(shard) is not None
 
     def made_by(self, shard: int) -> str:
         """The remark a shard was written with; empty where it has none, or cannot be read."""
@@ -75,7 +83,7 @@ class ShardSet:
             schema = pa.ipc.open_file(self.location.read(self.name(shard))).schema
         except (pa.ArrowInvalid, StoreError):
             return ""
-        return str((schema.metadata or {}).get(MADE_BY, b"").decode())
+        return _remark(schema)
 
     def are_done(self, shards: int) -> bool:
         """Whether shards 0 … shards - 1 are all done."""
@@ -86,6 +94,10 @@ class ShardSet:
         if shards == 0:
             return self.schema.empty_table()
         return pa.concat_tables([self.read(shard) for shard in range(shards)])
+
+
+def _remark(schema: pa.Schema) -> str:
+    return str((schema.metadata or {}).get(MADE_BY, b"").decode())
 
 
 def arrow_bytes(table: pa.Table, marks: dict[bytes, bytes]) -> bytes:
