@@ -165,10 +165,8 @@ def read_config(path: Path | None, overlay: dict[str, Any] | None = None) -> Con
     try:
         config = Config.model_validate(_overlaid(settings, overlay or {}))
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
-        raise ConfigError(f"{key}: {message[:1].lower()}{message[1:]}", where=where, hint=_known(key)) from error
+        key, said = refused(error)
+        raise ConfigError(said, where=where, hint=_known(key)) from error
     beside = path.parent if path else Path()
     flags = overlay or {}
     treebanks, models = (Path() if key in flags else beside for key in ("treebanks", "models"))
@@ -184,12 +182,20 @@ def read_config(path: Path | None, overlay: dict[str, Any] | None = None) -> Con
     )
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The content of a settings file. Errors: ConfigError."""
+def refused(error: ValidationError) -> tuple[str, str]:
+    """The first setting that was refused, and what is wrong with it, its name before it."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return key, f"{key}: {message[:1].lower()}{message[1:]}"
+
+
+def read_toml(path: Path, hint: str = "morphorder run --help shows an example") -> dict[str, Any]:
+    """The content of a settings file. Errors: ConfigError, with the hint when there is no such file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise ConfigError("no such file", where=str(path), hint="morphorder run --help shows an example") from error
+        raise ConfigError("no such file", where=str(path), hint=hint) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"not TOML: {error}", where=str(path)) from error
 

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from evaluator.errors import DatasetError
 from evaluator.progress import Reporter
 from evaluator.score.bundle import BUNDLE_FILE
+from evaluator.stages.finished import Finished
 from evaluator.store.run import fingerprint
-from evaluator.wos.finished import Finished
 from evaluator.wos.order_task import CLASSES, OrderExample, order_examples
 from evaluator.wos.run import run_wos
 from evaluator.wos.settings import WosConfig

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -22,6 +21,7 @@ from evaluator.cloze.tables import LanguageTable
 from evaluator.config import Config
 from evaluator.progress import Reporter
 from evaluator.stages.encode import ModelFolder, open_models
+from evaluator.stages.finished import Finished
 from evaluator.stages.manifest import versions
 from evaluator.store.location import Location
 from evaluator.store.lock import run_lock
@@ -29,18 +29,6 @@ from evaluator.store.run import RunFolder, fingerprint
 from evaluator.store.shards import parquet_bytes
 
 RUN_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class ClozeRun:
-    """A finished run: its document and folder."""
-
-    document: dict[str, Any]
-    folder: str
-
-    @property
-    def complete(self) -> bool:
-        return not self.document["problems"]
 
 
 def with_paradigms(
@@ -77,7 +65,7 @@ def run_cloze(
     frequencies: Frequencies | None = None,
     l2r: bool = True,
     reporter: Reporter | None = None,
-) -> ClozeRun:
+) -> Finished:
     """The result of scoring the models of `config` on a split, written with its report to `config.out`."""
     reporter = reporter or Reporter()
     models = open_models(config.models)
@@ -97,7 +85,7 @@ def run_cloze(
             for name, content in render(document):
                 run.location.write(f"report/{name}", content)
             meter.advance()
-        return ClozeRun(document, str(run.location))
+        return Finished(document, str(run.location))
 
 
 def _outcomes(

@@ -4,6 +4,7 @@ import importlib
 import importlib.metadata
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +33,8 @@ UNWANTED: dict[Provider, set[str]] = {
 INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "mask_pos", "gold_row", "gold_id"})
 CPU_FACTS = Path("/proc/cpuinfo")
 OUTPUTS = ("topk_ids", "topk_logp", "gold_logp", "gold_rank")
+Feeds = dict[str, Int64s | Float32s]
+"""Arrays by the name of the input."""
 TEXT_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 
 
@@ -45,10 +48,10 @@ class Answers:
     gold_rank: Int64s  # (golds,)
 
 
-class Opened:
-    """A graph loaded on the provider that was asked for and no other, with explicit threads."""
+class _Opened:
+    """A graph loaded on the provider that was asked for and no other, with explicit threads. Not picklable."""
 
-    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider, threads: int) -> None:
+    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
         ort = _onnxruntime()
         wanted = PROVIDERS[provider]
         if bundle.precision == "int8" and provider == "cpu" and saturates_int8():
@@ -72,7 +75,7 @@ class Opened:
                 hint="export the model again; do not use a graph that reaches outside its folder",
             )
         try:
-            self.session = ort.InferenceSession(
+            self._session = ort.InferenceSession(
                 str(folder / MODEL_FILE),
                 _session_options(ort, threads),
                 providers=[(wanted, PROVIDER_OPTIONS[provider])],
@@ -80,27 +83,37 @@ class Opened:
             )
         except Exception as error:  # onnxruntime raises many unrelated types for a bad graph
             raise BundleError(f"onnxruntime cannot load the graph: {_first_line(error)}", where=str(folder)) from error
-        self.provider = str(self.session.get_providers()[0])
+        self.provider = str(self._session.get_providers()[0])
         if self.provider != wanted:
             raise UserError(
                 f"asked for {wanted}, got {self.provider}", where=bundle.name, hint="see: morphorder doctor"
             )
-        self.inputs = {i.name for i in self.session.get_inputs()}
-        self.outputs = {o.name for o in self.session.get_outputs()}
-
-
-class Session:
-    """A masked language model as a session with a masked head. Not picklable: made where it is used."""
-
-    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
-        opened = Opened(folder, bundle, provider=provider, threads=threads)
-        self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
+        self._inputs = {i.name for i in self._session.get_inputs()}
+        self._outputs = {o.name for o in self._session.get_outputs()}
+        self._name = bundle.name
         self.pieces_run = 0
         """Pieces given to the model so far, padding included."""
+
+    def _answer(self, outputs: Sequence[str], feeds: Feeds) -> list[Any]:
+        """These outputs for what of `feeds` the graph takes. Errors: MorphorderError for a fault inside the graph."""
+        self.pieces_run += feeds["input_ids"].size
+        try:
+            return self._run(outputs, {name: array for name, array in feeds.items() if name in self._inputs})
+        except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
+            raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
+
+    def _run(self, outputs: Sequence[str], feeds: Feeds) -> list[Any]:
+        return list(self._session.run(list(outputs), feeds))
+
+
+class Session(_Opened):
+    """A masked language model as a session with a masked head."""
+
+    def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
+        super().__init__(folder, bundle, provider=provider, threads=threads)
         self._device = provider if provider == "cuda" else ""
-        self._name = bundle.name
         missing = {"input_ids", "attention_mask", "mask_pos", "gold_row", "gold_id"} - self._inputs
-        if extra := (self._inputs - INPUTS) | missing | (set(OUTPUTS) - opened.outputs):
+        if extra := (self._inputs - INPUTS) | missing | (set(OUTPUTS) - self._outputs):
             raise BundleError(
                 f"graph inputs or outputs are not those of a masked head: {', '.join(sorted(extra))}",
                 where=str(folder / MODEL_FILE),
@@ -109,58 +122,49 @@ class Session:
 
     def run(self, ids: Int64s, attention: Int64s, mask_pos: Int64s, gold_row: Int64s, gold_id: Int64s) -> Answers:
         """The graph's answers. ids, attention: (rows, length); the others flat, as in `bundle`."""
-        feeds = self._feeds(ids, attention, mask_pos, gold_row, gold_id)
-        self.pieces_run += ids.size
-        try:
-            if self._device:
-                return Answers(*self._run_bound(feeds, self._device))
-            return Answers(*self._session.run(list(OUTPUTS), feeds))
-        except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
-            raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
+        return Answers(*self._answer(OUTPUTS, _feeds(ids, attention, mask_pos, gold_row, gold_id)))
 
     def run_plainly(
         self, ids: Int64s, attention: Int64s, mask_pos: Int64s, gold_row: Int64s, gold_id: Int64s
     ) -> Answers:
         """The same without binding: the plain twin that checks compare `run` with on a GPU."""
-        return Answers(*self._session.run(list(OUTPUTS), self._feeds(ids, attention, mask_pos, gold_row, gold_id)))
+        feeds = _feeds(ids, attention, mask_pos, gold_row, gold_id)
+        return Answers(*super()._run(OUTPUTS, {name: array for name, array in feeds.items() if name in self._inputs}))
 
-    def _feeds(
-        self, ids: Int64s, attention: Int64s, mask_pos: Int64s, gold_row: Int64s, gold_id: Int64s
-    ) -> dict[str, Int64s]:
-        feeds = {
-            "input_ids": ids,
-            "attention_mask": attention,
-            "mask_pos": mask_pos,
-            "gold_row": gold_row,
-            "gold_id": gold_id,
-        }
-        if "token_type_ids" in self._inputs:
-            feeds["token_type_ids"] = np.zeros_like(ids)
-        return feeds
+    def _run(self, outputs: Sequence[str], feeds: Feeds) -> list[Any]:
+        return self._run_bound(outputs, feeds, self._device) if self._device else super()._run(outputs, feeds)
 
-    def _run_bound(self, feeds: dict[str, Int64s], device: str) -> list[Any]:
+    def _run_bound(self, outputs: Sequence[str], feeds: Feeds, device: str) -> list[Any]:
         """The outputs in order, all bound to the device: it waits once, for the small answers, and not per output."""
         binding = self._session.io_binding()
         for name, array in feeds.items():
             binding.bind_cpu_input(name, np.ascontiguousarray(array))
-        for name in OUTPUTS:
+        for name in outputs:
             binding.bind_output(name, device)
         self._session.run_with_iobinding(binding)
         return list(binding.copy_outputs_to_cpu())
 
 
-class TextSession:
-    """A classifier as a session: whole inputs in, one row of logits each out. Not picklable."""
+def _feeds(ids: Int64s, attention: Int64s, mask_pos: Int64s, gold_row: Int64s, gold_id: Int64s) -> Feeds:
+    """All that a masked head may take; of the types a piece can have there is one."""
+    return {
+        "input_ids": ids,
+        "attention_mask": attention,
+        "token_type_ids": np.zeros_like(ids),
+        "mask_pos": mask_pos,
+        "gold_row": gold_row,
+        "gold_id": gold_id,
+    }
+
+
+class TextSession(_Opened):
+    """A classifier as a session: whole inputs in, one row of logits each out."""
 
     def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
-        opened = Opened(folder, bundle, provider=provider, threads=threads)
-        self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
-        self.pieces_run = 0
-        """Pieces given to the model so far, padding included."""
-        self._name = bundle.name
+        super().__init__(folder, bundle, provider=provider, threads=threads)
         self._labels = len(bundle.labels)
         missing = {"input_ids", "attention_mask"} - self._inputs
-        if extra := (self._inputs - TEXT_INPUTS) | missing | ({"logits"} - opened.outputs):
+        if extra := (self._inputs - TEXT_INPUTS) | missing | ({"logits"} - self._outputs):
             raise BundleError(
                 f"graph inputs or outputs are not those of a classifier: {', '.join(sorted(extra))}",
                 where=str(folder / MODEL_FILE),
@@ -169,12 +173,8 @@ class TextSession:
 
     def run(self, ids: Int64s, attention: Int64s, types: Int64s) -> Float32s:
         """The logits (rows, labels) of a batch; ids, attention and types are (rows, length)."""
-        feeds = {"input_ids": ids, "attention_mask": attention, "token_type_ids": types}
-        self.pieces_run += ids.size
-        try:
-            logits: Float32s = self._session.run(["logits"], {n: a for n, a in feeds.items() if n in self._inputs})[0]
-        except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
-            raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
+        feeds: Feeds = {"input_ids": ids, "attention_mask": attention, "token_type_ids": types}
+        logits: Float32s = self._answer(["logits"], feeds)[0]
         if logits.shape != (len(ids), self._labels):
             raise BundleError(
                 f"the graph answers {logits.shape} for {len(ids)} inputs, bundle.json names {self._labels} labels",
@@ -184,17 +184,13 @@ class TextSession:
         return logits
 
 
-class AttentionSession:
-    """A classifier that also says how its heads attend, heads silenced by an input. Not picklable."""
+class AttentionSession(_Opened):
+    """A classifier that also says how its heads attend, heads silenced by an input."""
 
     def __init__(self, folder: Path, bundle: Bundle, *, provider: Provider = "cpu", threads: int = 0) -> None:
-        opened = Opened(folder, bundle, provider=provider, threads=threads)
-        self._session, self.provider, self._inputs = opened.session, opened.provider, opened.inputs
-        self.pieces_run = 0
-        """Pieces given to the model so far, padding included."""
-        self._name = bundle.name
+        super().__init__(folder, bundle, provider=provider, threads=threads)
         missing = {"input_ids", "attention_mask", "head_mask"} - self._inputs
-        if missing or not {"logits", "attention"} <= opened.outputs:
+        if missing or not {"logits", "attention"} <= self._outputs:
             raise BundleError(
                 f"graph inputs or outputs are not those of attention: {', '.join(sorted(missing)) or 'outputs'}",
                 where=str(folder / MODEL_FILE),
@@ -203,14 +199,8 @@ class AttentionSession:
 
     def run(self, ids: Int64s, attention: Int64s, types: Int64s, head_mask: Float32s) -> tuple[Float32s, Float32s]:
         """Logits (rows, labels) and attention (rows, layers, heads, length, length); `head_mask` is (layers, heads)."""
-        feeds = {"input_ids": ids, "attention_mask": attention, "token_type_ids": types, "head_mask": head_mask}
-        self.pieces_run += ids.size
-        try:
-            logits, weights = self._session.run(
-                ["logits", "attention"], {n: a for n, a in feeds.items() if n in self._inputs}
-            )
-        except Exception as error:  # onnxruntime raises many unrelated types for a fault inside the graph
-            raise MorphorderError(f"the graph failed: {_first_line(error)}", where=self._name) from error
+        feeds: Feeds = {"input_ids": ids, "attention_mask": attention, "token_type_ids": types, "head_mask": head_mask}
+        logits, weights = self._answer(["logits", "attention"], feeds)
         return logits, weights
 
 

@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from evaluator.report.blocks import folded, section
-from evaluator.report.document import canonical_json
 from evaluator.report.formats import count, interval, number
 from evaluator.report.markup import Html, el
-from evaluator.report.page import shell
 from evaluator.report.table_formats import records_csv, table_html, table_markdown
 from evaluator.report.tables import Column, Entry, Table
-from evaluator.wos.page import Row, closing, header, markdown_page, table_files
+from evaluator.wos.page import Report, Row, report_files
 
 SHOWN = 50
 """Examples whose words the page shows; report.json and words-exact.csv hold all."""
@@ -77,11 +75,14 @@ def findings(document: Row) -> list[str]:
 def render(document: Row) -> Iterator[tuple[str, bytes]]:
     """Every file of the report as (relative name, bytes)."""
     tables = tables_of(document)
-    yield "report.json", canonical_json(dict(document))
-    yield "report.html", shell(f"{document['run_id']} · word attribution", _body(document, tables))
-    parts = [table_markdown(t) for t in tables]
-    yield "report.md", markdown_page(_title(document), findings(document), parts, DEFINITIONS)
-    yield from table_files(tables, document["run_id"])
+    title = f"Word attribution: {document['task']}"
+    report = Report("word attribution", title, findings(document), tables, DEFINITIONS)
+    shown = [folded(f"{m['model']}: words of {min(SHOWN, m['n'])} examples", *_examples(m)) for m in document["models"]]
+    sections = [
+        section("results", "Results", [table_html(t) for t in tables]),
+        section("examples", "Examples", shown),
+    ]
+    yield from report_files(document, report, sections, [table_markdown(t) for t in tables])
     yield "tables/words-exact.csv", records_csv(list(_words(document)))
 
 
@@ -94,22 +95,6 @@ def _words(document: Row) -> Iterator[dict[str, Any]]:
                     "model": m["model"], "example": row["example"], "label": row["label"], "place": i, "word": word,
                     "weight": row["weights"]["orig"][i], "weight_shuffled": row["weights"]["ngram1"][i],
                 }  # fmt: skip
-
-
-def _title(document: Row) -> str:
-    return f"Word attribution: {document['task']}"
-
-
-def _body(document: Row, tables: list[Table]) -> Html:
-    head = header(document, "word attribution", _title(document), findings(document))
-    shown = [folded(f"{m['model']}: words of {min(SHOWN, m['n'])} examples", *_examples(m)) for m in document["models"]]
-    main = el(
-        "main",
-        section("results", "Results", [table_html(t) for t in tables]),
-        section("examples", "Examples", shown),
-        *closing(document, DEFINITIONS),
-    )  # fmt: skip
-    return el("body", head, main)
 
 
 def _examples(model: Row) -> Iterator[Html]:

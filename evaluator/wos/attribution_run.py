@@ -16,6 +16,7 @@ from evaluator.items.randomness import address, mix
 from evaluator.progress import Reporter
 from evaluator.reduce.shares import share
 from evaluator.stages.encode import ModelFolder, open_models
+from evaluator.stages.finished import Finished
 from evaluator.stages.manifest import versions
 from evaluator.store import schemas
 from evaluator.store.location import Location
@@ -31,7 +32,6 @@ from evaluator.wos.attribution import (
     word_weights,
 )
 from evaluator.wos.attribution_report import render
-from evaluator.wos.finished import Finished
 from evaluator.wos.inputs import score_items
 from evaluator.wos.labels import golds_of, is_regression
 from evaluator.wos.lexicon import Polarity
@@ -39,7 +39,7 @@ from evaluator.wos.nouns import NounRule
 from evaluator.wos.outcomes import said_of
 from evaluator.wos.prepare import example_of, prepare
 from evaluator.wos.select import select
-from evaluator.wos.settings import TextCondition, WosConfig
+from evaluator.wos.settings import TextCondition, WosConfig, require_models
 from evaluator.wos.shuffle import shuffle
 from evaluator.wos.table import TaskData
 from evaluator.wos.words import is_punctuation
@@ -70,13 +70,9 @@ def run_attribution(
     """Word weights of up to `n` examples of dev-r under every model of the config, `samples` inputs each, before and
     after one shuffle of single words; written to `out`. Errors: UserError for what cannot be used.
     """
-    if not config.models:
-        raise ConfigError(
-            "no model", where="--model", hint="give a bundle made by: morphorder export MODEL --out FOLDER"
-        )
-    reporter = reporter or Reporter()
+    require_models(config)
     with run_lock(Location.of(config.out)):
-        return _run(config, samples, n, lexicon or {}, reporter)
+        return _run(config, samples, n, lexicon or {}, reporter or Reporter())
 
 
 def _run(config: WosConfig, samples: int, n: int, lexicon: Mapping[str, Polarity], reporter: Reporter) -> Finished:

@@ -10,9 +10,9 @@ import typer
 
 from evaluator.errors import ConfigError
 from evaluator.progress import ProgressStyle, Reporter
+from evaluator.stages.finished import Finished
 from evaluator.wos.attribution_report import findings as attribution_findings
 from evaluator.wos.attribution_run import run_attribution
-from evaluator.wos.finished import Finished
 from evaluator.wos.heads_report import findings as heads_findings
 from evaluator.wos.heads_run import run_heads
 from evaluator.wos.lexicon import read_lexicon

@@ -3,13 +3,10 @@
 from collections.abc import Iterator
 
 from evaluator.report.blocks import section
-from evaluator.report.document import canonical_json
 from evaluator.report.formats import count, interval, number
-from evaluator.report.markup import Html, el
-from evaluator.report.page import shell
 from evaluator.report.table_formats import table_html, table_markdown
 from evaluator.report.tables import Column, Entry, Table
-from evaluator.wos.page import Row, closing, header, markdown_page, table_files
+from evaluator.wos.page import Report, Row, report_files
 
 DEFINITIONS = (
     ("link", "link",
@@ -78,22 +75,7 @@ def _with(row: Row) -> str:
 def render(document: Row) -> Iterator[tuple[str, bytes]]:
     """Every file of the report as (relative name, bytes)."""
     tables = tables_of(document)
-    yield "report.json", canonical_json(dict(document))
-    yield "report.html", shell(f"{document['run_id']} · attention heads", _body(document, tables))
-    parts = [table_markdown(t) for t in tables]
-    yield "report.md", markdown_page(_title(document), findings(document), parts, DEFINITIONS)
-    yield from table_files(tables, document["run_id"])
-
-
-def _title(document: Row) -> str:
-    return f"Attention heads: {document['task']}"
-
-
-def _body(document: Row, tables: list[Table]) -> Html:
-    head = header(document, "attention heads", _title(document), findings(document))
-    main = el(
-        "main",
-        section("results", "Results", [table_html(t) for t in tables]),
-        *closing(document, DEFINITIONS),
-    )  # fmt: skip
-    return el("body", head, main)
+    title = f"Attention heads: {document['task']}"
+    report = Report("attention heads", title, findings(document), tables, DEFINITIONS)
+    results = section("results", "Results", [table_html(t) for t in tables])
+    yield from report_files(document, report, [results], [table_markdown(t) for t in tables])

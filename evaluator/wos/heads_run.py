@@ -13,13 +13,13 @@ from evaluator.progress import Reporter
 from evaluator.reduce.shares import share
 from evaluator.score.attend import LINKS_PER_HEAD
 from evaluator.stages.encode import ModelFolder, open_models
+from evaluator.stages.finished import Finished
 from evaluator.stages.manifest import versions
 from evaluator.stages.score import score_shards
 from evaluator.store.location import Location
 from evaluator.store.lock import run_lock
 from evaluator.store.run import TextRun, read_stage, write_stage
 from evaluator.types import Bools, Float32s, Int64s
-from evaluator.wos.finished import Finished
 from evaluator.wos.heads import (
     Attended,
     Head,
@@ -37,7 +37,7 @@ from evaluator.wos.labels import golds_of
 from evaluator.wos.outcomes import Said, said_of
 from evaluator.wos.prepare import prepare
 from evaluator.wos.select import Selection, select
-from evaluator.wos.settings import WosConfig
+from evaluator.wos.settings import WosConfig, require_models
 from evaluator.wos.silence import Silence, silences
 from evaluator.wos.table import TaskData
 
@@ -68,8 +68,7 @@ def run_heads(
     `counts`: how many heads are silenced, those that win most and as many by lot; `chosen`: heads of one's own choice.
     Errors: UserError for a task, model or folder that cannot be used.
     """
-    if not config.models:
-        raise ConfigError("no model", where="--model", hint="make one with: morphorder export MODEL --task attention")
+    require_models(config, "make one with: morphorder export MODEL --task attention")
     if len(config.columns) != 2:
         raise ConfigError("heads join the words of two texts", where="--columns", hint="name two texts and a label")
     narrowed = config.model_copy(update={"orders": (ORDER,), "draws": 1, "both": False})

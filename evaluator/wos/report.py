@@ -4,14 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evaluator.report.blocks import folded, section
-from evaluator.report.document import canonical_json
 from evaluator.report.formats import count, interval, markdown, number
 from evaluator.report.markup import Html, el
-from evaluator.report.page import shell
 from evaluator.report.table_formats import records_csv, table_html, table_markdown
 from evaluator.report.tables import Column, Entry, Table
 from evaluator.wos.measures import REASONS
-from evaluator.wos.page import Row, closing, header, markdown_page, table_files
+from evaluator.wos.page import Report, Row, report_files
 from evaluator.wos.published import MARKS
 
 LABELS = {
@@ -194,12 +192,12 @@ def findings(document: Row) -> list[str]:
 def render(document: Row) -> Iterator[tuple[str, bytes]]:
     """Every file of the report as (relative name, bytes): report.json, .html, .md, tables/*.csv and *.tex."""
     tables = tables_of(document)
-    yield "report.json", canonical_json(dict(document))
-    yield "report.html", shell(f"{document['run_id']} · classifiers under shuffling", _body(document, tables))
+    title = f"Classifiers under shuffling: {document['task']}"
+    report = Report("classifiers under shuffling", title, findings(document), tables, DEFINITIONS)
     facts = "\n".join(f"- {markdown(k)}: {markdown(v)}" for k, v in _facts(document))
     parts = [facts, "## Results", *(table_markdown(t) for t in tables)]
-    yield "report.md", markdown_page(_title(document), findings(document), parts, DEFINITIONS)
-    yield from table_files(tables, document["run_id"])
+    command = el("p", "Reproduce ", el("code", document["manifest"]["command"], class_="command"))
+    yield from report_files(document, report, _sections(document, tables), parts, command)
     for name in ("rows", "kept", "steps"):
         if document[name]:
             yield f"tables/{name}-exact.csv", records_csv([_plain(row) for row in document[name]])
@@ -218,24 +216,15 @@ def _plain(row: Row) -> dict[str, Any]:
     return flat
 
 
-def _title(document: Row) -> str:
-    return f"Classifiers under shuffling: {document['task']}"
-
-
-def _body(document: Row, tables: Sequence[Table]) -> Html:
-    command = el("p", "Reproduce ", el("code", document["manifest"]["command"], class_="command"))
-    head = header(document, "classifiers under shuffling", _title(document), findings(document), command)
+def _sections(document: Row, tables: Sequence[Table]) -> list[Html]:
     folding = ("steps", "published")
     first, rest = ([t for t in tables if (t.name in folding) == late] for late in (False, True))
-    main = el(
-        "main",
-        section("health", "Health", el("dl", (el("div", el("dt", k), el("dd", v)) for k, v in _facts(document)),
-                                       class_="facts")),
+    facts = el("dl", (el("div", el("dt", k), el("dd", v)) for k, v in _facts(document)), class_="facts")
+    return [
+        section("health", "Health", facts),
         section("results", "Results", [table_html(t) for t in first]),
         section("beside", "Beside it", [folded(t.caption, table_html(t, heading=False)) for t in rest]),
-        *closing(document, DEFINITIONS),
-    )  # fmt: skip
-    return el("body", head, main)
+    ]
 
 
 def _facts(document: Row) -> list[tuple[str, str]]:

@@ -9,15 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from evaluator.errors import ConfigError
 from evaluator.progress import Reporter
 from evaluator.stages.encode import ModelFolder, open_models
+from evaluator.stages.finished import Finished
 from evaluator.stages.manifest import versions
 from evaluator.store.location import Location
 from evaluator.store.lock import run_lock
 from evaluator.store.run import TextRun, read_stage
 from evaluator.store.shards import parquet_bytes
-from evaluator.wos.finished import Finished
 from evaluator.wos.inputs import score_items
 from evaluator.wos.labels import golds_of
 from evaluator.wos.measures import kept_rows, measure_rows
@@ -26,7 +25,7 @@ from evaluator.wos.prepare import prepare
 from evaluator.wos.published import published_of, source
 from evaluator.wos.report import render
 from evaluator.wos.select import select
-from evaluator.wos.settings import WosConfig
+from evaluator.wos.settings import WosConfig, require_models
 from evaluator.wos.table import TaskData
 
 SCHEMA = 1
@@ -48,10 +47,7 @@ def run_wos(config: WosConfig, reporter: Reporter | None = None) -> Finished:
 
     Errors: UserError for a task, model or folder that cannot be used, another run at work in it included.
     """
-    if not config.models:
-        raise ConfigError(
-            "no model", where="--model", hint="give a bundle made by: morphorder export MODEL --out FOLDER"
-        )
+    require_models(config)
     with run_lock(Location.of(config.out)):
         return _run(config, reporter or Reporter())
 

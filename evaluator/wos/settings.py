@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from evaluator.config import Config, RaySettings, ScoringSettings, StatisticsSettings
+from evaluator.config import Config, RaySettings, ScoringSettings, StatisticsSettings, read_toml, refused
 from evaluator.errors import ConfigError
 from evaluator.types import Condition
 
@@ -120,6 +120,14 @@ def glue_tasks() -> dict[str, GlueTask]:
     return {name: GlueTask.model_validate(task) for name, task in tomllib.loads(text).items()}
 
 
+def require_models(
+    config: WosConfig, hint: str = "give a bundle made by: morphorder export MODEL --out FOLDER"
+) -> None:
+    """Nothing. Errors: ConfigError with the hint when no model is given."""
+    if not config.models:
+        raise ConfigError("no model", where="--model", hint=hint)
+
+
 def read_settings(place: str, overlay: dict[str, Any]) -> WosConfig:
     """The settings of a task: a TOML file's, or those of a data file or GLUE name, overlaid by flags.
 
@@ -127,7 +135,7 @@ def read_settings(place: str, overlay: dict[str, Any]) -> WosConfig:
     """
     settings: dict[str, Any] = {"data": place}
     if place.endswith(".toml"):
-        settings = _toml(Path(place))
+        settings = read_toml(Path(place), "give a data file, a GLUE name or a .toml")
         for key in ("data", "tags"):
             if key in settings and settings[key] not in glue_tasks():
                 settings[key] = str(Path(place).parent / settings[key])
@@ -137,17 +145,5 @@ def read_settings(place: str, overlay: dict[str, Any]) -> WosConfig:
     try:
         return WosConfig.model_validate(settings)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
         hint = f"settings: {', '.join(WosConfig.model_fields)}"
-        raise ConfigError(f"{key}: {message[:1].lower()}{message[1:]}", where=place, hint=hint) from error
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ConfigError("no such file", where=str(path), hint="give a data file, a GLUE name or a .toml") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"not TOML: {error}", where=str(path)) from error
+        raise ConfigError(refused(error)[1], where=place, hint=hint) from error

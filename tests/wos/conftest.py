@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evaluator.score.bundle import Bundle
-from evaluator.wos.finished import Finished
+from evaluator.stages.finished import Finished
 from evaluator.wos.run import run_wos
 from evaluator.wos.settings import WosConfig
 from tests.wos.fake_classifiers import FILLERS, Rule, class_of, make_classifier

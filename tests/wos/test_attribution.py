@@ -15,10 +15,10 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
 from evaluator.errors import ConfigError, DatasetError
+from evaluator.stages.finished import Finished
 from evaluator.wos.attribution import Words, rank_agreement, samples_of, top_word, word_weights
 from evaluator.wos.attribution_run import run_attribution
 from evaluator.wos.cli import app
-from evaluator.wos.finished import Finished
 from evaluator.wos.lexicon import read_lexicon
 from evaluator.wos.settings import WosConfig
 from evaluator.wos.words import units_of

@@ -12,7 +12,7 @@ import pytest
 from evaluator.errors import BundleError
 from evaluator.score.backend import TextSession
 from evaluator.score.bundle import read_bundle
-from evaluator.wos.finished import Finished
+from evaluator.stages.finished import Finished
 from export.build import build_bundle
 from export.convert import quiet
 from export.sentences import SENTENCES

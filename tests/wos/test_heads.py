@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from evaluator.errors import BundleError, ConfigError
 from evaluator.score.attend import strongest_links
 from evaluator.score.bundle import read_bundle
+from evaluator.stages.finished import Finished
 from evaluator.wos.cli import app
-from evaluator.wos.finished import Finished
 from evaluator.wos.heads import edit_distance, similarity
 from evaluator.wos.heads_run import run_heads
 from evaluator.wos.settings import WosConfig

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("ray", reason="needs ray: pip install 'morphorder[cluster]'")
 
-from evaluator.wos.finished import Finished
+from evaluator.stages.finished import Finished
 
 pytestmark = [pytest.mark.ray, pytest.mark.filterwarnings("ignore")]
 

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from evaluator.errors import BundleError, ConfigError, DatasetError, StoreError
-from evaluator.wos.finished import Finished
+from evaluator.stages.finished import Finished
 from evaluator.wos.labels import golds_of
 from evaluator.wos.settings import WosConfig
 from tests.fake_bundle import make_fake_bundle

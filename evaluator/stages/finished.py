@@ -1,4 +1,4 @@
-"""What every command on classifiers ends with."""
+"""What a run of any other task than the main one ends with."""
 
 from dataclasses import dataclass
 from typing import Any
