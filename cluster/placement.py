@@ -71,14 +71,13 @@ def connect(settings: RaySettings) -> None:
 
 def supply() -> tuple[dict[str, float], dict[str, float]]:
     """CPUs and GPUs of the cluster: all, and free now."""
-    total, free = ray.cluster_resources(), ray.available_resources()  # type: ignore[no-untyped-call]  # Ray ships none
+    total, free = ray.cluster_resources(), ray.available_resources()
     return _counted(total), _counted(free)
 
 
 def room(demand: Demand) -> int:
     """How many workers the nodes now alive can hold together, were they free."""
-    alive = (n for n in ray.nodes() if n["Alive"])  # type: ignore[no-untyped-call]  # Ray ships no type
-    nodes = [n["Resources"] for n in alive]
+    nodes = [n["Resources"] for n in ray.nodes() if n["Alive"]]
     return sum(min(int(node.get(kind, 0) / amount + 1e-6) for kind, amount in demand.bundle.items()) for node in nodes)
 
 

@@ -97,7 +97,7 @@ def _watched(dataset: Dataset, timeout_s: float) -> Iterator[pa.Table]:
                 arrived.put(batch)
                 if unwanted.is_set():
                     return
-        except Exception as error:  # raised again where somebody is listening
+        except Exception as error:  # of any type: the thread that waits raises it again
             arrived.put(error)
         else:
             arrived.put(None)

@@ -49,7 +49,7 @@ class Worker:
             done = self.scorer.score(task.shard, task.failed)
         except MorphorderError as error:
             return Outcome(task.shard, task.rows, error=taken_apart(error))
-        except Exception as error:  # whatever a row does to the runtime: the driver looks for the row
+        except Exception as error:  # of any type: the runtime is native code, and the driver then looks for the row
             last = traceback.format_exception_only(error)[-1].strip().splitlines()[0]
             return Outcome(task.shard, task.rows, broke=last[:500])
         self.metrics.count(done)
@@ -60,7 +60,7 @@ def _device(cpus: int, gpus: float) -> str:
     """What Ray gave this worker, as "GPU 0" or "2 CPU". Errors: UserError when that is not what it was to have."""
     context = ray.get_runtime_context()
     where = f"worker {os.getpid()}"
-    given = context.get_assigned_resources().get("CPU", 0)  # type: ignore[no-untyped-call]  # Ray leaves it untyped
+    given = context.get_assigned_resources().get("CPU", 0)
     if given != cpus:
         raise UserError(f"was given {given:g} CPU, computes on {cpus}", where=where, hint="see: ray status")
     if not gpus:

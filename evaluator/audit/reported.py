@@ -168,26 +168,25 @@ def doses_recomputed(run: RunTables) -> Outcome:
 
     def lines() -> Iterator[tuple[bool, str]]:
         assert run.document is not None
-        binned: Counter[tuple[str, str]] = Counter()
+        found: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for row in run.document.get("doses", []):
-            key = (row["model"], row["treebank"])
-            binned[key] += row["n"]
-            mine = perturbed & (columns.model == key[0]) & (columns.treebank == key[1])
-            inside = mine & (said >= row["tau_min"]) & (said <= row["tau_max"])
-            counted = {
-                "n": int(inside.sum()),
-                "n_sentences": len(set(columns.sent_id[inside].tolist())),
-                "top1": float(columns.top1[inside].mean()) if inside.any() else None,
-                "tau": float(said[inside].mean()) if inside.any() else None,
-            }
-            is_bad = not all(_same(row[name], value) for name, value in counted.items())
-            yield is_bad, f"bin at {row['tau']} of {key[0]} on {key[1]}: the outcomes say {counted}"
-        for key in {
-            *zip(columns.model[perturbed].tolist(), columns.treebank[perturbed].tolist(), strict=True),
-            *binned,
-        }:
-            counted_n = int((perturbed & (columns.model == key[0]) & (columns.treebank == key[1])).sum())
-            yield binned[key] != counted_n, f"bins of {key[0]} on {key[1]}: {binned[key]} and not {counted_n} items"
+            found.setdefault((row["model"], row["treebank"]), []).append(row)
+        there = zip(columns.model[perturbed].tolist(), columns.treebank[perturbed].tolist(), strict=True)
+        for model, treebank in sorted({*there, *found}):
+            mine = perturbed & (columns.model == model) & (columns.treebank == treebank)
+            bins = found.get((model, treebank), [])
+            binned, counted_n = sum(row["n"] for row in bins), int(mine.sum())
+            yield binned != counted_n, f"bins of {model} on {treebank}: {binned} and not {counted_n} items"
+            for row in bins:
+                inside = mine & (said >= row["tau_min"]) & (said <= row["tau_max"])
+                counted = {
+                    "n": int(inside.sum()),
+                    "n_sentences": len(set(columns.sent_id[inside].tolist())),
+                    "top1": float(columns.top1[inside].mean()) if inside.any() else None,
+                    "tau": float(said[inside].mean()) if inside.any() else None,
+                }
+                is_bad = not all(_same(row[name], value) for name, value in counted.items())
+                yield is_bad, f"bin at {row['tau']} of {model} on {treebank}: the outcomes say {counted}"
 
     return tally_each(lines())
 

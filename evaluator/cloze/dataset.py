@@ -5,7 +5,6 @@ a file without them is read with nulls there.
 """
 
 import difflib
-import importlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaluator.errors import DatasetError
+from evaluator.store.hub import hub_dataset
 
 MARKER = "[x]"
 CELLS = ("lem_high+form_low", "lem_high+form_high", "lem_low+form_low", "lem_low+form_high")
@@ -126,19 +126,12 @@ def _from_folder(folder: Path) -> ClozeData:
 
 
 def _from_hub(repository: str, config: str) -> ClozeData:
-    try:
-        datasets = importlib.import_module("datasets")
-    except ImportError as error:
-        raise DatasetError(
-            "reading from a hub needs the package `datasets`",
-            where=repository,
-            hint="pip install datasets, or download the files and give their folder",
-        ) from error
-    try:
-        loaded = datasets.load_dataset(repository, config or None)
-    except Exception as error:  # the library raises errors of many packages, network ones among them
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise DatasetError(f"cannot be loaded: {first[:200]}", where=f"{repository}:{config}") from error
+    missing = DatasetError(
+        "reading from a hub needs the package `datasets`",
+        where=repository,
+        hint="pip install datasets, or download the files and give their folder",
+    )
+    loaded = hub_dataset(repository, config or None, missing=missing)
     splits = {str(name): conform(_table_of(split), f"{repository}:{config}/{name}") for name, split in loaded.items()}
     return ClozeData(f"{repository}:{config}", _language(config), splits, {})
 

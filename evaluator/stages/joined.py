@@ -31,10 +31,7 @@ def joined_reports(place: Location) -> Reports:
 
 def joined_blocks(reports: Reports) -> Iterator[Joined]:
     """A block for each report, under a name that no other has."""
-    for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
-        if entry.name not in reports:
-            continue
-        block_of: Callable[[Mapping[str, Any]], Joined] = entry.load()
-        named = reports[entry.name]
+    for task, named in reports.items():
+        block_of: Callable[[Mapping[str, Any]], Joined] = entry_points(group=GROUP)[task].load()
         for name, slug in slugs(named).items():
-            yield block_of(named[name]).named(f"{entry.name}-{slug}")
+            yield block_of(named[name]).named(f"{task}-{slug}")

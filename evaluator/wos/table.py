@@ -5,7 +5,6 @@ A CoNLL-U file's columns are the comments of its sentences (`# label = 1`), and 
 
 import csv
 import hashlib
-import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaluator.errors import DatasetError
+from evaluator.store.hub import hub_dataset
 from evaluator.treebank.read import read_bytes, read_scan, tokenlists
 from evaluator.treebank.scan import scan
 from evaluator.types import Unit
@@ -163,21 +163,12 @@ def _text(path: Path) -> str:
 
 def _from_hub(name: str, wanted: Sequence[str], split: str) -> TaskData:
     """One split of a GLUE task, loaded with the package `datasets`."""
-    try:
-        datasets = importlib.import_module("datasets")
-    except ImportError as error:
-        raise DatasetError(
-            "reading GLUE from the hub needs the package `datasets`",
-            where=name,
-            hint="pip install datasets, or give the task as a file",
-        ) from error
-    try:
-        loaded = datasets.load_dataset(GLUE, name, split=split)
-    except Exception as error:  # the library raises errors of many packages, network ones among them
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise DatasetError(
-            f"cannot be loaded: {first[:200]}", where=f"{GLUE}:{name}", hint="or give the task as a file"
-        ) from error
+    missing = DatasetError(
+        "reading GLUE from the hub needs the package `datasets`",
+        where=name,
+        hint="pip install datasets, or give the task as a file",
+    )
+    loaded = hub_dataset(GLUE, name, split=split, missing=missing, hint="or give the task as a file")
     found = [
         _row(values, wanted, f"{GLUE}:{name}/{split}:{i}", ()) for i, values in enumerate(loaded.to_list())
     ]  # fmt: skip

@@ -1,8 +1,7 @@
 """The commands end to end on our own sentences: answers on stdout, exit codes, one line for a mistake."""
 
-import json
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -10,15 +9,10 @@ from typer.testing import CliRunner
 from evaluator.cloze.cli import app
 from evaluator.errors import MorphorderError
 from tests.cloze.conftest import DATA
+from tests.commands import answer_of
 from tests.fake_bundle import make_fake_bundle
 
-
-def call(*arguments: str, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [*arguments, "--json"])
-    if isinstance(result.exception, MorphorderError):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return json.loads(result.stdout)
+call = partial(answer_of, app)
 
 
 @pytest.fixture(scope="module")

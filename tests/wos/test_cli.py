@@ -1,27 +1,21 @@
 """The command end to end: answers on stdout, exit codes, one line for a mistake."""
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from evaluator.errors import MorphorderError
 from evaluator.wos.cli import app
+from tests.commands import answer_of
 from tests.conftest import ROOT
 
-
-def call(*arguments: str, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [*arguments, "--json"])
-    if isinstance(result.exception, MorphorderError):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return json.loads(result.stdout)
+call = partial(answer_of, app)
 
 
 def test_a_file_is_measured(bundles: Callable[..., Path], single: Path, tmp_path: Path) -> None:
