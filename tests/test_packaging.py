@@ -43,7 +43,7 @@ def test_bundled_models_are_small() -> None:
 def test_base_install_needs_neither_torch_nor_ray() -> None:
     code = (
         "import sys, evaluator, evaluator.cli, evaluator.stages.run\n"
-        "heavy = {'torch', 'transformers', 'optimum', 'ray', 'pandas', 'onnxruntime', 'altair'}\n"
+        "heavy = {'torch', 'transformers', 'optimum', 'ray', 'pandas', 'onnxruntime', 'altair', 'scipy.stats'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

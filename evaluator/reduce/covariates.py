@@ -5,8 +5,6 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scipy.stats import spearmanr
-
 from evaluator.errors import ConfigError
 
 KEYS = ("treebank", "language")
@@ -76,6 +74,8 @@ def _spearman(pairs: Sequence[tuple[float, float]]) -> float | None:
     xs, ys = zip(*pairs, strict=True)
     if len(pairs) < 3 or len(set(xs)) == 1 or len(set(ys)) == 1:
         return None
+    from scipy.stats import spearmanr  # half a second to load, for whoever asks for any other command
+
     return float(spearmanr(xs, ys).statistic)
 
 
